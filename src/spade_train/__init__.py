@@ -1,0 +1,1 @@
+"""Co-evolution training over the environments of spade_envs."""
