@@ -1,0 +1,74 @@
+r"""The published SPADE shape, read as a `TextEnv`.
+
+That shape has no base class: a class whose name ends in `Env`, made without arguments, with
+`reset(seed) -> (str, dict)`, `step(str) -> 5-tuple` and an optional `solution()`; answers stand in
+`\boxed{}`. What the class returns is passed on unchanged, so that the gates judge it, not us.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from spade_envs.api.text import StepResult, TextEnv
+
+_DEFAULT_TURNS = 25
+
+
+class PublishedEnv(TextEnv):
+    """Base of adapted classes; `inner_class` is the foreign class."""
+
+    inner_class: ClassVar[type]
+    self_paced: ClassVar[bool] = True
+    inner: Any
+
+    def __init__(self, *, level: int = 0, render_mode: str | None = None) -> None:
+        super().__init__(level=level, render_mode=render_mode)
+        self.inner = self.inner_class()
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> Any:
+        """Reset the foreign object; a bare observation gets an empty info."""
+        super().reset(seed=seed, options=options)
+        result = self.inner.reset(seed) if seed is not None else self.inner.reset()
+        return (result, {}) if isinstance(result, str) else result
+
+    def step(self, action: str) -> StepResult:
+        """Step the foreign object; success is a last reward of 1 unless it says otherwise."""
+        result: Any = self.inner.step(action)
+        if isinstance(result, tuple) and len(result) == 5 and isinstance(result[4], dict):
+            observation, reward, terminated, truncated, info = result
+            if terminated or truncated:
+                won = isinstance(reward, int | float) and reward >= 1.0
+                info = {"success": won, **info}
+            return observation, reward, terminated, truncated, info
+        return result  # type: ignore[no-any-return]
+
+
+class _Solved(PublishedEnv):
+    """Adapted class that also offers a solution."""
+
+    def solution(self) -> list[str]:
+        r"""Return the foreign solution as actions; a bare answer is put in `\boxed{}`."""
+        value = self.inner.solution()
+        answers = value if isinstance(value, list | tuple) else [value]
+        return [_boxed(str(answer)) for answer in answers]
+
+
+def adapt(cls: type) -> type[TextEnv]:
+    """Return a `TextEnv` class that plays the foreign class `cls`."""
+    base = _Solved if callable(getattr(cls, "solution", None)) else PublishedEnv
+    turns = getattr(cls, "max_turns", None)
+    if not isinstance(turns, int) or isinstance(turns, bool) or turns < 1:
+        turns = _constructed_turns(cls)
+    body = {"inner_class": cls, "max_turns": turns, "__doc__": cls.__doc__}
+    return type(cls.__name__, (base,), body)
+
+
+def _constructed_turns(cls: type) -> int:
+    turns = getattr(cls(), "max_turns", None)
+    usable = isinstance(turns, int) and not isinstance(turns, bool) and turns >= 1
+    return turns if usable and isinstance(turns, int) else _DEFAULT_TURNS
+
+
+def _boxed(answer: str) -> str:
+    marked = "\\boxed{" in answer or "<tool_call>" in answer or "<answer>" in answer
+    return answer if marked else f"\\boxed{{{answer}}}"
