@@ -65,7 +65,8 @@ def _marked_line(text: str) -> str | None:
         plain = line.strip().lstrip("*#> ")
         for mark in _LINE_MARKS:
             if plain[: len(mark)].lower() == mark:
-                return plain[len(mark) :].lstrip("* ")
+                rest = plain[len(mark) :]
+                return rest.replace("**", "") if rest.count("**") == 1 else rest
     return None
 
 
