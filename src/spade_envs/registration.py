@@ -1,0 +1,130 @@
+"""Put the environments of envstores into Gymnasium's registry, from their indexes alone.
+
+`gymnasium.register` scans the whole registry on each call, which takes 14 s for 10,000
+environments; so the specs go straight into `gymnasium.registry`, which is a public dict. No
+environment is imported and no pydantic loaded: a spec is an id, two entry points as text, and
+JSON keyword arguments.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+from pathlib import Path
+from typing import Any, NoReturn
+
+import gymnasium as gym
+from gymnasium.envs.registration import EnvSpec
+
+from spade_envs.errors import SpadeError, Withdrawn
+from spade_envs.store.discovery import ENV_VARIABLE, discover
+from spade_envs.store.envstore import EnvStore, open_store
+from spade_envs.store.index import IndexLine, load
+
+logger = logging.getLogger(__name__)
+
+ENTRY_POINT = "spade_envs.play.env:make_env"
+VECTOR_ENTRY_POINT = "spade_envs.play.vector:make_vector_env"
+WITHDRAWN_ENTRY_POINT = "spade_envs.registration:refuse_withdrawn"
+CATCH_ALL_ID = "spade/Env-v0"
+"""Makes any stored environment, registered or not: `gym.make("spade/Env-v0", ref=...)`."""
+
+WITHDRAWN_NAMESPACE = "spade-withdrawn"
+
+
+def register_store(store: EnvStore | str | os.PathLike[str], *, override: bool = True) -> int:
+    """Let `gym.make` find every version in a store; may be called any number of times.
+
+    Args:
+        store: an open store, or its folder.
+        override: take over an id that another store has registered with another content. If false,
+            the earlier registration stays. Both are logged as a warning.
+
+    Returns:
+        Number of versions of this store that `gym.make` can now make.
+
+    Raises:
+        NotFound: there is no store.
+        FormatTooNew: a newer release wrote it.
+        Corrupt: its marker is unreadable.
+    """
+    opened = store if isinstance(store, EnvStore) else open_store(store)
+    root = str(opened.root)
+    count = 0
+    for line in load(opened.root):
+        rival = gym.registry.get(line.id)
+        if rival is not None and not _same_place(rival, root):
+            same = rival.kwargs.get("digest") == line.digest
+            if not same:
+                winner = root if override else rival.kwargs.get("store")
+                logger.warning("%s is in two stores; it means the one in %s", line.id, winner)
+            if same or not override:
+                continue
+        gym.registry[line.id] = _spec(line, root)
+        count += line.withdrawn is None
+    return count
+
+
+def _same_place(spec: EnvSpec, root: str) -> bool:
+    return bool(spec.kwargs.get("store") == root)
+
+
+def _spec(line: IndexLine, root: str) -> EnvSpec:
+    if line.withdrawn is not None:
+        kwargs = {"ref": line.id, "reason": line.withdrawn, "store": root, "digest": line.digest}
+        spec = EnvSpec(
+            id=line.id,
+            entry_point=WITHDRAWN_ENTRY_POINT,
+            vector_entry_point=WITHDRAWN_ENTRY_POINT,
+            kwargs=kwargs,
+        )
+        # Gymnasium searches specs by namespace for the newest version and for suggestions;
+        # under a namespace of its own, a withdrawn version is refused by id but never proposed.
+        spec.namespace = WITHDRAWN_NAMESPACE
+        return spec
+    return EnvSpec(
+        id=line.id,
+        entry_point=ENTRY_POINT,
+        vector_entry_point=VECTOR_ENTRY_POINT,
+        kwargs={"ref": line.id, "store": root, "digest": line.digest},
+    )
+
+
+def refuse_withdrawn(ref: str, reason: str, **_: Any) -> NoReturn:
+    """Stand in for an environment that was withdrawn.
+
+    Raises:
+        Withdrawn: always.
+    """
+    raise Withdrawn(f"{ref} was withdrawn: {reason}")
+
+
+def register_catch_all() -> None:
+    """Let `gym.make("spade/Env-v0", ref=...)` make any environment in any store."""
+    gym.registry[CATCH_ALL_ID] = EnvSpec(
+        id=CATCH_ALL_ID, entry_point=ENTRY_POINT, vector_entry_point=VECTOR_ENTRY_POINT
+    )
+
+
+def register_discovered() -> int:
+    """Register the catch-all, the default store and the starter store; never raises for a store.
+
+    Where both hold an id, the default store's content is meant. A store that cannot be read is
+    logged and passed over, so that a broken store never breaks `import spade_envs`.
+    """
+    register_catch_all()
+    named = os.environ.get(ENV_VARIABLE)
+    count = 0
+    try:
+        places: tuple[Path, ...] = discover()
+        if named and Path(named).expanduser().absolute() not in places:
+            logger.warning("%s names %s, which is not an envstore yet", ENV_VARIABLE, named)
+    except (SpadeError, OSError, RuntimeError) as error:
+        logger.warning("no envstore is registered: %s", error)
+        return 0
+    for place in places:
+        try:
+            count += register_store(place, override=False)
+        except (SpadeError, OSError) as error:
+            logger.warning("envstore %s is not registered: %s", place, error)
+    return count

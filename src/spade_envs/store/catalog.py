@@ -1,0 +1,34 @@
+"""`CATALOG.md`: the derived table of a store, for people who browse it."""
+
+from __future__ import annotations
+
+import re
+
+from spade_envs.store.index import IndexLine
+
+_MARKDOWN = re.compile(r"([\\`*_{}\[\]<>()#|!~])")
+_HEAD = """# Environments
+
+Derived from the manifests by `spade-envs verify --reindex`; edits here are lost.
+
+| id | what it is | skills | levels | turns | licence |
+|---|---|---|---|---|---|
+"""
+
+
+def render(lines: list[IndexLine]) -> bytes:
+    """Return the catalogue of these versions."""
+    return f"{_HEAD}{''.join(_row(line) for line in lines)}".encode("utf-8", "replace")
+
+
+def _row(line: IndexLine) -> str:
+    what = _escape(line.summary or line.title)
+    if line.withdrawn is not None:
+        what = f"withdrawn: {_escape(line.withdrawn)}"
+    skills = _escape(", ".join(line.skills))
+    cells = (f"`{line.id}`", what, skills, line.levels, line.max_turns, _escape(line.licence))
+    return f"| {' | '.join(str(cell) for cell in cells)} |\n"
+
+
+def _escape(text: str) -> str:
+    return _MARKDOWN.sub(r"\\\1", " ".join(text.split()))

@@ -1,0 +1,276 @@
+"""`EnvStore`: one envstore on disk, as a value with methods. It caches nothing.
+
+Reading loads no pydantic, so `gym.make` stays light; writing and full validation do.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from spade_envs.errors import Corrupt, StoreError, Withdrawn
+from spade_envs.ids import EnvId
+from spade_envs.manifest.canonical import report_from_json, stamp
+from spade_envs.store import index, layout
+from spade_envs.store.catalog import render
+from spade_envs.store.discovery import default_path, is_shipped
+from spade_envs.store.files import read_file, replace_file, sweep_staging
+from spade_envs.store.lookup import find
+from spade_envs.store.read import Version, read_source, read_tombstone, read_version
+from spade_envs.types import EnvSource, Interface, Json, Record, Rejection, Report
+
+if TYPE_CHECKING:
+    from spade_envs.manifest.models import Manifest, Provenance
+    from spade_envs.store.verify import Problem
+
+__all__ = ["EnvStore", "open_store"]
+
+
+def open_store(where: str | os.PathLike[str] | None = None, *, create: bool = False) -> EnvStore:
+    """Return the envstore at `where`, or the default store.
+
+    Args:
+        where: folder of the store; None stands for `$SPADE_ENVSTORE`, else `./envstore` if that is
+            an envstore, else a folder in the user's data directory.
+        create: make the store if it is not there yet.
+
+    Raises:
+        NotFound: there is no store and `create` is false.
+        FormatTooNew: a newer release wrote it.
+        Corrupt: its marker is unreadable.
+        ConfigError: `create` is asked for a folder that holds something else.
+    """
+    root = default_path() if where is None else Path(where).expanduser().absolute()
+    if create:
+        layout.create_store(root)
+    else:
+        layout.check_marker(root)
+    return EnvStore(root)
+
+
+class EnvStore:
+    """One envstore on disk. Make it with `open_store`.
+
+    Attributes:
+        root: folder of the store, absolute.
+    """
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+
+    def __repr__(self) -> str:
+        return f"EnvStore({str(self.root)!r})"
+
+    @property
+    def read_only(self) -> bool:
+        """Whether nothing can be added: the shipped starter store, or a folder without rights."""
+        return is_shipped(self.root) or not os.access(self.root, os.W_OK)
+
+    # Reading
+
+    def records(self, skill: str | None = None) -> list[Record]:
+        """Return every version, sorted by name and version, withdrawn ones included.
+
+        Args:
+            skill: keep only versions that exercise this skill.
+        """
+        records = [line.to_record(self.root) for line in index.load(self.root)]
+        return [record for record in records if skill is None or skill in record.skills]
+
+    def get(self, ref: str, *, withdrawn: bool = False) -> Record:
+        """Return the version that `ref` names.
+
+        Args:
+            ref: an id such as `spade/maze-v0`, a name (its newest version that is not withdrawn),
+                a digest, or the first 12 or more hexadecimal digits of one.
+            withdrawn: give withdrawn versions as well, instead of raising.
+
+        Raises:
+            NotFound: nothing has this name; the message says what comes close.
+            Withdrawn: the version was withdrawn; the message says why and when.
+            IdError: `ref` cannot name an environment.
+            Corrupt: the version cannot be read.
+        """
+        env_id = find(self.root, ref)
+        reason = read_tombstone(self.root, env_id)
+        if reason is not None and not withdrawn:
+            raise Withdrawn(f"{env_id} was withdrawn: {reason}")
+        return read_version(self.root, env_id).to_record(self.root, reason)
+
+    def source(self, record: Record) -> EnvSource:
+        """Return the source of a version, verified against the digest in `record`.
+
+        Raises:
+            Withdrawn: the version was withdrawn.
+            Corrupt: the bytes on disk are not those that the digest vouches for.
+            NotFound: the version is gone.
+        """
+        env_id, version = self._verified(record)
+        if reason := read_tombstone(self.root, env_id):
+            raise Withdrawn(f"{env_id} was withdrawn: {reason}")
+        return read_source(self.root, env_id, version)
+
+    def interface(self, record: Record) -> Interface:
+        """Return the interface that a version was certified with.
+
+        Raises:
+            Corrupt: the manifest is not the one that `record` was read from.
+            NotFound: the version is gone.
+        """
+        return self._verified(record)[1].full_interface()
+
+    def manifest(self, record: Record) -> Manifest:
+        """Return the manifest of a version, validated in full.
+
+        Raises:
+            Corrupt: it is not valid, or not the one that `record` was read from.
+            NotFound: the version is gone.
+        """
+        from spade_envs.manifest.models import Manifest, read_model
+
+        env_id, _ = self._verified(record)
+        path = f"{layout.version_path(env_id)}/{layout.MANIFEST}"
+        data = read_file(self.root, path, max_bytes=layout.MAX_MANIFEST_BYTES)
+        return read_model(Manifest, data, f"{self.root}/{path}")
+
+    def report(self, record: Record) -> Report:
+        """Return the report that admitted a version, verified against the manifest.
+
+        Raises:
+            Corrupt: the report is missing, unreadable or not the one in the manifest.
+            NotFound: the version is gone.
+        """
+        manifest = self.manifest(record)
+        path = f"{layout.version_path(EnvId.parse(record.id))}/{layout.REPORT}"
+        try:
+            data = read_file(self.root, path, max_bytes=layout.MAX_REPORT_BYTES)
+        except FileNotFoundError:
+            raise Corrupt(f"{self.root}/{path} is missing") from None
+        if stamp(data).sha256 != manifest.report.sha256:
+            raise Corrupt(f"{self.root}/{path} differs from its manifest")
+        return report_from_json(data, f"{self.root}/{path}")
+
+    def _verified(self, record: Record) -> tuple[EnvId, Version]:
+        env_id = EnvId.parse(record.id)
+        version = read_version(self.root, env_id)
+        if version.digest != record.digest:
+            raise Corrupt(
+                f"{env_id} in {self.root} has digest {version.digest[:19]}..., "
+                f"but {record.digest[:19]}... was asked for"
+            )
+        return env_id, version
+
+    # Writing
+
+    def add(
+        self,
+        source: EnvSource,
+        report: Report,
+        provenance: Provenance | Mapping[str, Json],
+        *,
+        name: str | None = None,
+        skills: Iterable[str] = (),
+        title: str | None = None,
+        licence: str = "MIT",
+        refresh: bool = True,
+    ) -> Record:
+        """Publish a certified source and return its record.
+
+        The same content under the same name keeps the version that it has.
+
+        Args:
+            source: what to publish.
+            report: the gates' verdict on exactly this source; it must accept it.
+            provenance: where the environment comes from.
+            name: `maze` or `owner.maze`; None makes one of class name and digest.
+            skills: what the environment exercises; see `types.Skill`.
+            title: one line for people; None makes one of the class name.
+            licence: SPDX identifier of the source's licence.
+            refresh: bring index and catalogue up to date; with many versions in a row, leave it out
+                and call `reindex` once.
+
+        Raises:
+            NotCertified: the report does not admit this source.
+            Withdrawn: this content was withdrawn under this name.
+            ConfigError: an argument cannot be used.
+            IdError: `name` cannot name an environment.
+            StoreError: the store cannot be written to.
+        """
+        from spade_envs.store import publish
+
+        self._require_writable()
+        item = publish.draft(
+            source, report, provenance, skills=tuple(skills), title=title, licence=licence
+        )
+        env_id = publish.publish(self.root, item, name)
+        if refresh:
+            self._refresh()
+        return self.get(str(env_id))
+
+    def withdraw(self, ref: str, reason: str) -> Record:
+        """Withdraw a version: it stays on disk, but nothing gives it out any more.
+
+        The number is never used again. A version that is withdrawn already keeps its first reason.
+
+        Raises:
+            NotFound: no such version.
+            ConfigError: the reason is empty.
+            StoreError: the store cannot be written to.
+        """
+        from spade_envs.store import publish
+
+        self._require_writable()
+        env_id = find(self.root, ref)
+        publish.bury(self.root, env_id, reason)
+        self._refresh()
+        return self.get(str(env_id), withdrawn=True)
+
+    def reject(self, rejection: Rejection) -> Path:
+        """Keep a refused design under `rejected/` for study, and return its folder.
+
+        Raises:
+            StoreError: the store cannot be written to.
+        """
+        from spade_envs.store import publish
+
+        self._require_writable()
+        return publish.keep_rejected(self.root, rejection)
+
+    def reindex(self) -> int:
+        """Rebuild index and catalogue from the manifests; gives the number of versions.
+
+        Also sweeps what killed writers left behind more than a day ago.
+
+        Raises:
+            StoreError: the store cannot be written to.
+        """
+        self._require_writable()
+        sweep_staging(self.root)
+        return self._write_derived(index.rebuild(self.root))
+
+    def verify(self, deep: bool = False) -> list[Problem]:
+        """Check every file of the store; gives problems and notes, the former first.
+
+        Args:
+            deep: validate the reports as well. Running the gates again is the caller's part.
+        """
+        from spade_envs.store.verify import verify
+
+        return verify(self.root, deep=deep)
+
+    def _refresh(self) -> None:
+        self._write_derived(index.load(self.root))
+
+    def _write_derived(self, lines: list[index.IndexLine]) -> int:
+        index.write_index(self.root, lines)
+        replace_file(self.root, self.root / layout.CATALOG, render(lines))
+        return len(lines)
+
+    def _require_writable(self) -> None:
+        if self.read_only:
+            raise StoreError(
+                f"{self.root} is read-only; name a store of your own, "
+                "for example with open_store('envstore', create=True)"
+            )

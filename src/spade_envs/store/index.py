@@ -1,0 +1,137 @@
+"""The derived index: one line of JSON per version, sorted by id, withdrawn versions included.
+
+The folders are the truth. `load` compares the index with the names of the folders that are there:
+versions that the index lacks are read from their manifests, lines without a folder are passed over,
+and an index that is missing or unreadable is rebuilt. So an index is never wrong, only slow.
+"""
+
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+
+import msgspec
+
+from spade_envs.errors import Corrupt, FormatTooNew, NotFound
+from spade_envs.ids import EnvId
+from spade_envs.store.files import read_file, replace_file
+from spade_envs.store.layout import INDEX, MAX_INDEX_BYTES, scan
+from spade_envs.store.read import clean_line, read_tombstone, read_version
+from spade_envs.types import EnvKind, Record
+
+logger = logging.getLogger(__name__)
+
+
+class IndexLine(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One line of `index.jsonl`: a `Record` without the store's place."""
+
+    digest: str
+    id: str
+    kind: EnvKind
+    levels: int
+    licence: str
+    max_turns: int
+    skills: tuple[str, ...]
+    summary: str
+    title: str
+    withdrawn: str | None = None
+
+    def to_record(self, root: Path) -> Record:
+        """Return the record of this line."""
+        return Record(
+            id=self.id,
+            digest=self.digest,
+            store=root,
+            title=clean_line(self.title),
+            summary=clean_line(self.summary),
+            kind=self.kind,
+            levels=self.levels,
+            max_turns=self.max_turns,
+            skills=self.skills,
+            licence=self.licence,
+            withdrawn=self.withdrawn,
+        )
+
+
+_DECODER = msgspec.json.Decoder(IndexLine)
+
+
+def load(root: Path) -> list[IndexLine]:
+    """Return one line for every readable version of the store, sorted by name and version.
+
+    Versions that cannot be read are logged and left out; `verify` says what is wrong with them.
+    """
+    present = scan(root)
+    indexed = read_index(root) or {}
+    if stray := indexed.keys() - present.keys():
+        logger.warning(
+            "%s names %d version(s) that are not there, such as %s",
+            root / INDEX,
+            len(stray),
+            min(stray),
+        )
+    lines: list[IndexLine] = []
+    for env_id, withdrawn in present.items():
+        line = indexed.get(env_id)
+        if line is None or (line.withdrawn is not None) != withdrawn:
+            line = derive(root, EnvId.parse(env_id))
+        if line is not None:
+            lines.append(line)
+    lines.sort(key=_order)
+    return lines
+
+
+def rebuild(root: Path) -> list[IndexLine]:
+    """Return one line for every readable version, from the manifests alone, sorted."""
+    found = [derive(root, EnvId.parse(env_id)) for env_id in scan(root)]
+    return sorted((line for line in found if line is not None), key=_order)
+
+
+def derive(root: Path, env_id: EnvId) -> IndexLine | None:
+    """Return the index line that a version's own files give; None (and a log) if unreadable."""
+    try:
+        record = read_version(root, env_id).to_record(root, read_tombstone(root, env_id))
+    except (Corrupt, NotFound, FormatTooNew, OSError) as error:
+        logger.warning("%s is left out: %s", env_id, error)
+        return None
+    return line_of(record)
+
+
+def line_of(record: Record) -> IndexLine:
+    """Return the index line of a record."""
+    names = IndexLine.__struct_fields__
+    return IndexLine(**{name: getattr(record, name) for name in names})
+
+
+def read_index(root: Path) -> dict[str, IndexLine] | None:
+    """Return the lines of the index by id; None if it is missing or unreadable."""
+    try:
+        data = read_file(root, INDEX, max_bytes=MAX_INDEX_BYTES)
+        lines = _DECODER.decode_lines(data)
+    except FileNotFoundError:
+        return None
+    except (OSError, Corrupt, msgspec.DecodeError, UnicodeDecodeError) as error:
+        logger.warning("%s is unreadable and passed over: %s", root / INDEX, error)
+        return None
+    return {line.id: line for line in lines}
+
+
+def encode(lines: list[IndexLine]) -> bytes:
+    """Return the bytes of an index of these lines."""
+    return b"".join(msgspec.json.encode(line, order="sorted") + b"\n" for line in lines)
+
+
+def write_index(root: Path, lines: list[IndexLine]) -> None:
+    """Replace the index, at once, if it says something else."""
+    data = encode(lines)
+    try:
+        if read_file(root, INDEX, max_bytes=MAX_INDEX_BYTES) == data:
+            return
+    except (OSError, Corrupt):
+        pass
+    replace_file(root, root / INDEX, data)
+
+
+def _order(line: IndexLine) -> tuple[str, int]:
+    name, _, version = line.id.rpartition("-v")
+    return name, int(version)

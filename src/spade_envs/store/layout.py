@@ -1,0 +1,126 @@
+"""Where an envstore keeps what, and which versions are there."""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+
+from spade_envs.errors import ConfigError, Corrupt, FormatTooNew, IdError, NotFound
+from spade_envs.ids import NAMESPACE, EnvId, check_name
+from spade_envs.manifest.canonical import FORMAT, canonical_json, parse_json
+from spade_envs.store.files import publish_file, read_file
+
+MARKER = "ENVSTORE.json"
+ENVS = "envs"
+INDEX = "index.jsonl"
+CATALOG = "CATALOG.md"
+REJECTED = "rejected"
+MANIFEST = "manifest.json"
+SOURCE = "env.py"
+REPORT = "report.json"
+TOMBSTONE = "WITHDRAWN.json"
+CARD = "CARD.md"
+
+MAX_SOURCE_BYTES = 1 << 20
+MAX_MANIFEST_BYTES = 1 << 20
+MAX_REPORT_BYTES = 16 << 20
+MAX_INDEX_BYTES = 256 << 20
+MAX_TOMBSTONE_BYTES = 1 << 16
+
+_VERSION = re.compile(r"v(0|[1-9][0-9]{0,8})")
+_EXTRAS = {
+    ".gitattributes": b"* text eol=lf\nindex.jsonl merge=union\n",
+    ".gitignore": b".cache/\n.staging/\nrejected/\n",
+}
+
+
+def version_path(env_id: EnvId) -> str:
+    """Return the folder of a version, relative to the root of its store."""
+    return f"{ENVS}/{env_id.name}/v{env_id.version}"
+
+
+def create_store(root: Path) -> None:
+    """Make `root` an envstore; a store that exists already is left as it is.
+
+    Raises:
+        ConfigError: `root` holds something else.
+    """
+    root.mkdir(parents=True, exist_ok=True)
+    if not (root / MARKER).exists():
+        if any(path.name not in (".staging", ".git", *_EXTRAS) for path in root.iterdir()):
+            raise ConfigError(f"{root} is not an envstore and not empty; name a new folder")
+        marker = canonical_json({"format": FORMAT, "namespace": NAMESPACE})
+        for name, data in _EXTRAS.items():
+            publish_file(root, root / name, data)
+        publish_file(root, root / MARKER, marker)
+    check_marker(root)
+
+
+def check_marker(root: Path) -> None:
+    """Check that `root` is an envstore of a format that we read.
+
+    Raises:
+        NotFound: there is no store.
+        FormatTooNew: a newer release wrote it.
+        Corrupt: its marker is unreadable.
+    """
+    where = str(root / MARKER)
+    try:
+        marker = parse_json(read_file(root, MARKER, max_bytes=MAX_TOMBSTONE_BYTES), where)
+    except (FileNotFoundError, NotADirectoryError):
+        raise NotFound(f"{root} is not an envstore (it has no {MARKER})") from None
+    found = marker.get("format") if isinstance(marker, dict) else None
+    if not isinstance(found, int) or isinstance(found, bool) or found < 1:
+        raise Corrupt(f"{where}: format must be a number >= 1")
+    if found > FORMAT:
+        raise FormatTooNew(
+            f"{where} has format {found}; this release reads up to {FORMAT}. "
+            "Run: pip install -U spade-envs"
+        )
+    if marker != {"format": found, "namespace": NAMESPACE}:
+        raise Corrupt(f"{where}: namespace must be {NAMESPACE!r}, and there are no other keys")
+
+
+def scan(root: Path) -> dict[str, bool]:
+    """Return the ids of all versions that are there, each with whether it is withdrawn.
+
+    Looks at names only and opens no file. Folders that no environment can have are passed over.
+    """
+    found: dict[str, bool] = {}
+    for folder in _folders(root / ENVS):
+        try:
+            name = check_name(folder.name)
+        except IdError:
+            continue
+        for version, withdrawn in _versions(folder.path):
+            found[f"{NAMESPACE}/{name}-v{version}"] = withdrawn
+    return found
+
+
+def versions_of(root: Path, name: str) -> dict[int, bool]:
+    """Return the versions of one environment, each with whether it is withdrawn, in order."""
+    try:
+        mode = os.lstat(root / ENVS / check_name(name)).st_mode
+    except OSError:
+        return {}
+    return dict(sorted(_versions(str(root / ENVS / name)))) if stat.S_ISDIR(mode) else {}
+
+
+def _versions(folder: str) -> Iterator[tuple[int, bool]]:
+    for entry in _folders(folder):
+        if match := _VERSION.fullmatch(entry.name):
+            yield int(match[1]), os.path.lexists(f"{entry.path}/{TOMBSTONE}")
+
+
+def _folders(path: str | Path) -> list[os.DirEntry[str]]:
+    """Return the entries that are folders and not links; none if `path` is missing or a link."""
+    try:
+        handle = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+    except OSError:
+        return []
+    os.close(handle)
+    with os.scandir(path) as entries:
+        return [entry for entry in entries if entry.is_dir(follow_symlinks=False)]

@@ -1,0 +1,72 @@
+"""From what a person writes to the one version that is meant, with helpful refusals."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Iterable
+from pathlib import Path
+
+from spade_envs.errors import IdError, NotFound, Withdrawn
+from spade_envs.ids import EnvId
+from spade_envs.store import index
+from spade_envs.store.layout import scan, versions_of
+from spade_envs.store.read import read_tombstone
+
+MIN_PREFIX_CHARS = 12
+_HEX = re.compile(rf"(?:sha256:)?([0-9a-f]{{{MIN_PREFIX_CHARS},64}})")
+
+
+def find(root: Path, ref: str) -> EnvId:
+    """Return the version that `ref` names: an id, a name, a digest or the start of a digest.
+
+    A name stands for its newest version that is not withdrawn. A version that is named in full is
+    given even if it is withdrawn.
+
+    Raises:
+        NotFound: nothing has this name.
+        Withdrawn: every version of this name is withdrawn.
+        IdError: `ref` cannot name an environment, or names several.
+    """
+    digest = _HEX.fullmatch(ref)
+    if digest is not None and (ref.startswith("sha256:") or not versions_of(root, ref)):
+        return _by_digest(root, digest[1], ref)
+    env_id = EnvId.parse(ref)
+    versions = versions_of(root, env_id.name)
+    if not versions:
+        raise NotFound(f"no environment {env_id.name!r} in {root}{_suggest(root, env_id.name)}")
+    if env_id.version is None:
+        return _newest(root, env_id.name, versions)
+    if env_id.version not in versions:
+        known = ", ".join(f"v{v}{' (withdrawn)' if gone else ''}" for v, gone in versions.items())
+        raise NotFound(f"spade/{env_id.name} has no v{env_id.version} in {root}; it has {known}")
+    return env_id
+
+
+def _newest(root: Path, name: str, versions: dict[int, bool]) -> EnvId:
+    usable = [version for version, withdrawn in versions.items() if not withdrawn]
+    if usable:
+        return EnvId(name, usable[-1])
+    last = EnvId(name, max(versions))
+    raise Withdrawn(f"every version of {name} was withdrawn; {last}: {read_tombstone(root, last)}")
+
+
+def _by_digest(root: Path, start: str, ref: str) -> EnvId:
+    lines = [line for line in index.load(root) if line.digest.startswith(f"sha256:{start}")]
+    if not lines:
+        raise NotFound(f"nothing in {root} has the digest {ref}")
+    if len({line.digest for line in lines}) > 1:
+        raise IdError(f"several digests in {root} start with {ref}; write more digits")
+    lines.sort(key=lambda line: line.withdrawn is not None)
+    return EnvId.parse(lines[0].id)
+
+
+def _suggest(root: Path, name: str) -> str:
+    names = {EnvId.parse(env_id).name for env_id in scan(root)}
+    near = closest(name, names)
+    return f"; did you mean {' or '.join(map(repr, near))}?" if near else ""
+
+
+def closest(word: str, known: Iterable[str]) -> list[str]:
+    """Return up to three of the known words that look like `word`, best first."""
+    return difflib.get_close_matches(word, sorted(known), n=3, cutoff=0.6)

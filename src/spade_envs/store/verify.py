@@ -1,0 +1,166 @@
+"""Verify a store: every file is known, whole, and what its manifest vouches for."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from spade_envs.errors import Corrupt, FormatTooNew, IdError, NotFound
+from spade_envs.ids import EnvId, check_name
+from spade_envs.manifest.canonical import report_from_json, stamp
+from spade_envs.manifest.models import Manifest, StoreMarker, Tombstone, read_model
+from spade_envs.store import index, layout
+from spade_envs.store.files import STAGING, read_file
+from spade_envs.store.read import read_source, read_version
+
+_TOP_FILES = frozenset(
+    {layout.MARKER, layout.INDEX, layout.CATALOG, ".gitattributes", ".gitignore", "README.md"}
+)
+_TOP_FOLDERS = frozenset({layout.ENVS, layout.REJECTED, STAGING, ".cache", "ledger", ".git"})
+_VERSION_FILES = frozenset(
+    {layout.MANIFEST, layout.SOURCE, layout.REPORT, layout.TOMBSTONE, layout.CARD}
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """Something in a store that is not as it should be."""
+
+    kind: Literal["manifest", "source", "report", "tombstone", "index", "unknown", "staging"]
+    path: str
+    """Relative to the store."""
+    message: str
+    severity: Literal["error", "note"] = "error"
+
+
+def verify(root: Path, *, deep: bool) -> list[Problem]:
+    """Return what is wrong with the store at `root`; notes come last.
+
+    Args:
+        root: folder of the store.
+        deep: decode the reports and compare them with the sources as well.
+    """
+    problems = [*_top(root), *_names(root)]
+    for env_id in sorted(layout.scan(root)):
+        problems += _version(root, EnvId.parse(env_id), deep)
+    problems += _index(root)
+    return sorted(problems, key=lambda problem: problem.severity)
+
+
+def _top(root: Path) -> Iterator[Problem]:
+    marker = read_file(root, layout.MARKER, max_bytes=layout.MAX_TOMBSTONE_BYTES)
+    try:
+        read_model(StoreMarker, marker, layout.MARKER)
+    except (Corrupt, FormatTooNew) as error:
+        yield Problem("manifest", layout.MARKER, str(error))
+    for entry in _entries(root):
+        folder = entry.is_dir(follow_symlinks=False)
+        if entry.is_symlink() or entry.name not in (_TOP_FOLDERS if folder else _TOP_FILES):
+            yield Problem("unknown", entry.name, "does not belong into an envstore")
+    left = len(_entries(root / STAGING))
+    if left:
+        message = f"{left} half-written folder(s); reindex sweeps those older than a day"
+        yield Problem("staging", STAGING, message, "note")
+
+
+def _names(root: Path) -> Iterator[Problem]:
+    for entry in _entries(root / layout.ENVS):
+        path = f"{layout.ENVS}/{entry.name}"
+        if not entry.is_dir(follow_symlinks=False):
+            yield Problem("unknown", path, "is not a folder of an environment")
+            continue
+        try:
+            known = layout.versions_of(root, check_name(entry.name))
+        except IdError as error:
+            yield Problem("unknown", path, str(error))
+            continue
+        for inner in _entries(Path(entry.path)):
+            if inner.name not in {f"v{version}" for version in known}:
+                yield Problem("unknown", f"{path}/{inner.name}", "is not a folder of a version")
+        if not known:
+            yield Problem("staging", path, "has no version; a writer was stopped", "note")
+
+
+def _version(root: Path, env_id: EnvId, deep: bool) -> Iterator[Problem]:
+    path = layout.version_path(env_id)
+    for entry in _entries(root / path):
+        if entry.name not in _VERSION_FILES or not entry.is_file(follow_symlinks=False):
+            yield Problem("unknown", f"{path}/{entry.name}", "does not belong to a version")
+    yield from _tombstone(root, path)
+    try:
+        data = read_file(root, f"{path}/{layout.MANIFEST}", max_bytes=layout.MAX_MANIFEST_BYTES)
+        manifest = read_model(Manifest, data, f"{path}/{layout.MANIFEST}")
+        version = read_version(root, env_id)
+    except (Corrupt, FormatTooNew, NotFound, OSError) as error:
+        yield Problem("manifest", f"{path}/{layout.MANIFEST}", str(error))
+        return
+    if manifest.to_json() != data:
+        yield Problem("manifest", f"{path}/{layout.MANIFEST}", "is not canonical JSON", "note")
+    source = f"{path}/{layout.SOURCE}"
+    try:
+        read_source(root, env_id, version)
+    except (Corrupt, OSError) as error:
+        # A withdrawn version may have lost its code on purpose; the tombstone stays.
+        gone = not (root / source).exists() and (root / path / layout.TOMBSTONE).exists()
+        yield Problem("source", source, str(error), "note" if gone else "error")
+    yield from _report(root, path, manifest, deep)
+
+
+def _report(root: Path, path: str, manifest: Manifest, deep: bool) -> Iterator[Problem]:
+    where = f"{path}/{layout.REPORT}"
+    try:
+        data = read_file(root, where, max_bytes=layout.MAX_REPORT_BYTES)
+    except (Corrupt, OSError) as error:
+        yield Problem("report", where, str(error))
+        return
+    if stamp(data).sha256 != manifest.report.sha256:
+        yield Problem("report", where, "differs from what its manifest vouches for")
+    if not deep:
+        return
+    try:
+        report = report_from_json(data, where)
+    except Corrupt as error:
+        yield Problem("report", where, str(error))
+        return
+    if not report.accepted:
+        yield Problem("report", where, "does not admit the source")
+    if report.source_sha256 != manifest.files[layout.SOURCE].sha256:
+        yield Problem("report", where, "belongs to another source")
+    if report.gates_version != manifest.report.gates_version:
+        yield Problem("report", where, "names another version of the gates than its manifest")
+    expected = manifest.interface.to_interface(report.interface.summary if report.interface else "")
+    if report.interface != expected:
+        yield Problem("report", where, "was made for another interface")
+
+
+def _tombstone(root: Path, path: str) -> Iterator[Problem]:
+    where = f"{path}/{layout.TOMBSTONE}"
+    try:
+        data = read_file(root, where, max_bytes=layout.MAX_TOMBSTONE_BYTES)
+        read_model(Tombstone, data, where)
+    except FileNotFoundError:
+        return
+    except (Corrupt, FormatTooNew, OSError) as error:
+        yield Problem("tombstone", where, str(error))
+
+
+def _index(root: Path) -> Iterator[Problem]:
+    try:
+        data = read_file(root, layout.INDEX, max_bytes=layout.MAX_INDEX_BYTES)
+    except FileNotFoundError:
+        data = b""
+    except (Corrupt, OSError) as error:
+        yield Problem("index", layout.INDEX, str(error))
+        return
+    if data != index.encode(index.rebuild(root)):
+        yield Problem("index", layout.INDEX, "is not up to date; reindex mends it")
+
+
+def _entries(path: Path) -> list[os.DirEntry[str]]:
+    if path.is_symlink() or not path.is_dir():
+        return []
+    with os.scandir(path) as entries:
+        return sorted(entries, key=lambda entry: entry.name)
