@@ -10,10 +10,12 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from enum import StrEnum
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
+
+from spade_envs.errors import ConfigError
 
 Json: TypeAlias = Any
 """A value that `json.dumps` accepts; typed loosely because JSON is recursive."""
@@ -153,6 +155,21 @@ class Limits:
     max_info_bytes: int = 65_536
     max_action_chars: int = 200_000
     """Longer actions are refused by the host, before the worker sees them."""
+
+    @classmethod
+    def from_mapping(cls, values: Mapping[str, Json]) -> Limits:
+        """Return limits with the given values, the defaults for the rest.
+
+        Raises:
+            ConfigError: a key is unknown, or a value is not a positive number.
+        """
+        known = {entry.name: entry.default for entry in fields(cls)}
+        for key, value in values.items():
+            if key not in known:
+                raise ConfigError(f"unknown limit {key!r}; known: {', '.join(known)}")
+            if isinstance(value, bool) or not isinstance(value, int | float) or value <= 0:
+                raise ConfigError(f"limit {key} must be a positive number, not {value!r}")
+        return cls(**{key: type(known[key])(value) for key, value in values.items()})
 
 
 FaultKind: TypeAlias = Literal["timeout", "exception", "crash", "memory", "protocol", "contract"]

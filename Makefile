@@ -1,0 +1,33 @@
+# Two commands set everything up on a fresh machine: `make quickstart` and `make test`.
+# PYTHON chooses the interpreter; TORCH the torch requirement (the CPU build is what runs here).
+
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+TORCH ?= torch==2.13.0
+STORE ?= quickstart-store
+
+.PHONY: quickstart test check bench starter clean
+
+quickstart: $(VENV)/.ready
+	$(BIN)/python examples/quickstart.py --store $(STORE)
+
+test: $(VENV)/.ready
+	$(BIN)/python -m pytest
+
+check: $(VENV)/.ready
+	PATH="$(abspath $(BIN)):$$PATH" scripts/check
+
+bench: $(VENV)/.ready
+	$(BIN)/python -m benchmarks
+
+starter: $(VENV)/.ready
+	$(BIN)/python scripts/build_starter.py --recertify
+
+# torch goes first and by itself: a bare requirement would pull the much larger CUDA build.
+$(VENV)/.ready: pyproject.toml scripts/setup
+	PYTHON="$(PYTHON)" VENV="$(VENV)" TORCH="$(TORCH)" scripts/setup
+	touch $@
+
+clean:
+	rm -rf $(VENV) $(STORE) dist build .mypy_cache .ruff_cache .pytest_cache

@@ -1,0 +1,92 @@
+"""The command group and the exit codes.
+
+0: done, all well. 1: done, and something was found wrong. 2: the command was used wrongly.
+3: the machinery failed (sandbox, store on disk, language-model server).
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Mapping
+
+import click
+
+from spade_envs._version import __version__
+from spade_envs.errors import (
+    ConfigError,
+    CorpusError,
+    IdError,
+    MissingExtra,
+    NotCertified,
+    NotFound,
+    ParseError,
+    SpadeError,
+)
+
+FOUND, USAGE, MACHINERY = 1, 2, 3
+
+_COMMANDS: Mapping[str, tuple[str, str]] = {
+    "generate": ("generate", "Let a designer write environments and register those that pass."),
+    "check": ("check", "Run the gates on files or ids and say what is wrong."),
+    "add": ("add", "Check a file and register it."),
+    "list": ("browse", "List the environments of a store."),
+    "show": ("browse", "Show one environment: manifest, gates, source."),
+    "play": ("play", "Play an environment in this terminal."),
+    "withdraw": ("keep", "Take a version out of use, with a reason."),
+    "verify": ("keep", "Check a store's files against its manifests."),
+    "reindex": ("keep", "Rebuild a store's index from its manifests."),
+    "doctor": ("doctor", "Say which isolation layers and extras are there."),
+}
+
+
+class _Commands(click.Group):
+    """A group that imports a command's module only when that command runs."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(_COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in _COMMANDS:
+            return None
+        module = importlib.import_module(f"spade_envs.cli.{_COMMANDS[cmd_name][0]}")
+        command = getattr(module, f"{cmd_name}_command")
+        return command if isinstance(command, click.Command) else None
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, text) for name, (_, text) in _COMMANDS.items()])
+
+
+@click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="spade-envs")
+def cli() -> None:
+    """Environments written by language models, admitted by executed gates.
+
+    Exit codes: 0 all well, 1 something found wrong, 2 wrong usage, 3 machinery failed.
+    """
+
+
+def exit_code(error: SpadeError) -> int:
+    """Return the exit code that an error stands for."""
+    usage = (ConfigError, CorpusError, IdError, MissingExtra, NotFound, ParseError)
+    if isinstance(error, NotCertified):
+        return FOUND
+    return USAGE if isinstance(error, usage) else MACHINERY
+
+
+def main() -> None:
+    """Run the command line; every error that is ours becomes one line and an exit code."""
+    try:
+        cli.main(prog_name="spade-envs", standalone_mode=True)
+    except SpadeError as error:
+        text = str(error.args[0]) if isinstance(error, KeyError) and error.args else str(error)
+        click.echo(f"error: {text}", err=True)
+        sys.exit(exit_code(error))
+    except BrokenPipeError:
+        sys.stderr.close()
+        sys.exit(0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,96 @@
+"""What every command prints with: data to stdout, talk and progress to stderr.
+
+Text that an environment or a model wrote is stripped of control characters before it reaches a
+terminal, so that it cannot move the cursor, set the title or fake our own output.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+import sys
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import click
+
+
+def clean(text: str) -> str:
+    """Return `text` with control and direction characters shown as escapes, not acted upon."""
+    return "".join(
+        char if _harmless(char) else char.encode("unicode_escape").decode() for char in text
+    )
+
+
+def _harmless(char: str) -> bool:
+    code = ord(char)
+    control = code < 0x20 or 0x7F <= code < 0xA0
+    direction = 0x202A <= code <= 0x202E or 0x2066 <= code <= 0x2069 or code in (0x200E, 0x200F)
+    surrogate = 0xD800 <= code <= 0xDFFF
+    return char in "\n\t" or not (control or direction or surrogate)
+
+
+def echo_json(value: Any) -> None:
+    """Print a value as JSON to stdout; dataclasses become objects."""
+    click.echo(json.dumps(value, indent=2, ensure_ascii=True, default=_plain))
+
+
+def echo_json_line(value: Any) -> None:
+    """Print a value as one line of JSON to stdout."""
+    click.echo(json.dumps(value, ensure_ascii=True, default=_plain))
+
+
+def _plain(value: Any) -> Any:
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return {entry.name: getattr(value, entry.name) for entry in dataclasses.fields(value)}
+    return str(value)
+
+
+def say(text: str) -> None:
+    """Print talk to stderr."""
+    click.echo(clean(text), err=True)
+
+
+def wants_colour() -> bool:
+    """Whether stdout is a terminal that may be coloured."""
+    return sys.stdout.isatty() and "NO_COLOR" not in os.environ
+
+
+def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
+    """Print a table to stdout; a plain one where stdout is no terminal."""
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(title=title or None, title_justify="left", header_style="bold")
+    for column in columns:
+        table.add_column(column, overflow="fold")
+    for row in rows:
+        table.add_row(*[_cell(value, Text) for value in row])
+    width = None if sys.stdout.isatty() else 160
+    Console(no_color=not wants_colour(), width=width, highlight=False).print(table)
+
+
+def _cell(value: object, text_class: Any) -> Any:
+    colours = {"pass": "green", "accepted": "green", "fail": "red", "refused": "red"}
+    colours |= {"warn": "yellow", "skip": "dim", "withdrawn": "yellow"}
+    text = clean(str(value))
+    return text_class(text, style=colours.get(text, ""))
+
+
+def progress(total: int | None, label: str) -> Any:
+    """Return a progress bar on stderr, as a context manager; silent where stderr is no terminal."""
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+    )
+    console = Console(stderr=True)
+    bar = Progress(*columns, console=console, disable=not console.is_terminal, transient=True)
+    bar.add_task(label, total=total)
+    return bar
