@@ -1,0 +1,1 @@
+"""From a brief to source code: prompts, language-model clients, parsing, novelty."""

@@ -1,0 +1,112 @@
+"""What a designer is: something that completes a chat, reproducibly."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
+
+from spade_envs.errors import ClientError
+from spade_envs.types import Completion, Message
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CompletionRequest:
+    """One completion to make; what comes back depends on nothing else."""
+
+    messages: tuple[Message, ...]
+    seed: int
+    """Sampling seed, in [0, 2**31)."""
+    max_tokens: int = 4096
+    """Most tokens to write, >= 1."""
+    temperature: float = 0.8
+    """>= 0; 0 takes the likeliest token each time."""
+    attempt: int = 0
+    """Number of the attempt in its run, >= 0; lets a replay find its line."""
+    turn: int = 0
+    """0 for the first design of an attempt, then 1 per repair."""
+
+
+@runtime_checkable
+class Designer(Protocol):
+    """Anything that writes environments. The same request gives the same completion.
+
+    `complete_many` may serve the requests together, but each must come out as if served alone.
+    """
+
+    @property
+    def name(self) -> str:
+        """What goes into provenance, such as the model's name; no secrets."""
+        ...
+
+    def complete(
+        self, messages: Sequence[Message], *, seed: int, max_tokens: int, temperature: float
+    ) -> Completion:
+        """Return the answer to a chat.
+
+        Raises:
+            ClientError: there is none; the message says what to do.
+        """
+        ...
+
+    def complete_many(
+        self, requests: Sequence[CompletionRequest]
+    ) -> list[Completion | ClientError]:
+        """Return one answer or error per request, in order."""
+        ...
+
+
+class SerialDesigner:
+    """Base for designers that have no batched way: `complete_many` is a loop."""
+
+    def complete(
+        self, messages: Sequence[Message], *, seed: int, max_tokens: int, temperature: float
+    ) -> Completion:
+        """Return the answer to a chat."""
+        raise NotImplementedError
+
+    def complete_many(
+        self, requests: Sequence[CompletionRequest]
+    ) -> list[Completion | ClientError]:
+        """Return one answer or error per request, in order."""
+        return [complete_one(self, request) for request in requests]
+
+
+class _Completes(Protocol):
+    def complete(
+        self, messages: Sequence[Message], *, seed: int, max_tokens: int, temperature: float
+    ) -> Completion: ...
+
+
+def complete_one(designer: _Completes, request: CompletionRequest) -> Completion | ClientError:
+    """Return the answer to one request, or the client's error as a value."""
+    try:
+        return designer.complete(
+            request.messages,
+            seed=request.seed,
+            max_tokens=request.max_tokens,
+            temperature=request.temperature,
+        )
+    except ClientError as error:
+        return error
+
+
+def complete_all(
+    designer: Designer, requests: Sequence[CompletionRequest]
+) -> list[Completion | ClientError]:
+    """Return one answer or error per request.
+
+    Raises:
+        ClientError: every request failed, so the client is of no use; the first error.
+    """
+    if not requests:
+        return []
+    answers = designer.complete_many(requests)
+    if len(answers) != len(requests):
+        raise ClientError(
+            f"{designer.name} gave {len(answers)} answers to {len(requests)} requests"
+        )
+    errors = [answer for answer in answers if isinstance(answer, ClientError)]
+    if len(errors) == len(answers):
+        raise errors[0]
+    return answers
