@@ -7,7 +7,7 @@ from typing import Any
 
 import gymnasium as gym
 
-from spade_envs.errors import EnvironmentFault
+from spade_envs.errors import Corrupt, EnvironmentFault
 from spade_envs.play.session import Isolation, Session, create_all, open_session
 from spade_envs.spaces import AnyText
 from spade_envs.store import open_store
@@ -143,7 +143,12 @@ def stored_source(ref: str, store: str, digest: str | None) -> tuple[EnvSource, 
         Corrupt: the bytes on disk differ from the manifest, or the digest from `digest`.
     """
     opened = open_store(store)
-    record = opened.get(ref, digest=digest)
+    record = opened.get(ref)
+    if digest is not None and record.digest != digest:
+        raise Corrupt(
+            f"{record.id} in {store} has digest {record.digest[:19]}..., registered was "
+            f"{digest[:19]}...; run spade-envs verify, or register the store again"
+        )
     return opened.source(record), record.digest
 
 

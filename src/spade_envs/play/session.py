@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from typing import Any, Literal, Protocol, TypeAlias
 
 from spade_envs.errors import ConfigError, EnvironmentFault
+from spade_envs.play.local import LocalSession
 from spade_envs.sandbox import Sandbox, default_sandbox
-from spade_envs.sandbox.local import LocalWorker
 from spade_envs.types import EnvSource, Fault, Interface, Limits, ResetOutcome, StepOutcome
 
 Isolation: TypeAlias = Literal["process", "none"]
@@ -82,7 +82,7 @@ def open_session(
     """
     if isolation == "none":
         _require_trust(trusted_digest, digest)
-        loaded: Session | Fault = LocalWorker.load(source)
+        loaded: Session | Fault = LocalSession.load(source, limits or Limits())
     elif isolation == "process":
         loaded = (sandbox or default_sandbox()).load(source, limits=limits or Limits())
     else:

@@ -1,0 +1,60 @@
+"""`withdraw`, `verify` and `reindex`."""
+
+from __future__ import annotations
+
+import sys
+
+import click
+
+from spade_envs.cli.stores import find, json_option, readable_stores, store_option
+
+
+@click.command("withdraw")
+@click.argument("ref", metavar="ID")
+@click.option("--reason", required=True, help="Why; shown to everybody who asks for it.")
+@store_option
+def withdraw_command(ref: str, reason: str, store: str | None) -> None:
+    """Take a version out of use, with a reason; its number is never used again."""
+    opened, record = find(ref, store)
+    gone = opened.withdraw(record.id, reason)
+    click.echo(f"{gone.id} withdrawn: {gone.withdrawn}")
+
+
+@click.command("verify")
+@store_option
+@click.option("--quick", is_flag=True, help="Hashes only; do not read the reports.")
+@json_option
+def verify_command(store: str | None, quick: bool, as_json: bool) -> None:
+    """Check a store's files against its manifests; exit code 1 if something is wrong."""
+    from spade_envs.cli.main import FOUND
+    from spade_envs.cli.output import echo_json, print_table, say
+
+    found = []
+    checked = 0
+    for opened in readable_stores(store):
+        checked += len(opened.records())
+        found += [(opened.root, problem) for problem in opened.verify(deep=not quick)]
+    if as_json:
+        echo_json([{"store": str(root), **_plain(problem)} for root, problem in found])
+    elif found:
+        rows = [(p.severity, p.kind, root / p.path, p.message) for root, p in found]
+        print_table("", ("severity", "kind", "path", "message"), rows)
+    errors = sum(problem.severity == "error" for _, problem in found)
+    say(f"{checked} versions checked, {errors} errors, {len(found) - errors} notes")
+    if errors:
+        sys.exit(FOUND)
+
+
+def _plain(problem: object) -> dict[str, str]:
+    names = ("kind", "path", "message", "severity")
+    return {name: str(getattr(problem, name)) for name in names}
+
+
+@click.command("reindex")
+@store_option
+def reindex_command(store: str | None) -> None:
+    """Rebuild a store's index from its manifests."""
+    from spade_envs.store import open_store
+
+    opened = open_store(store)
+    click.echo(f"{opened.reindex()} versions indexed in {opened.root}")

@@ -1,0 +1,85 @@
+"""Which store a command works on, and finding an environment in it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from spade_envs.errors import NotFound
+
+if TYPE_CHECKING:
+    from spade_envs.store import EnvStore
+    from spade_envs.types import EnvSource, Record
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def store_option(command: F) -> F:
+    """Add `--store DIR`."""
+    text = "Envstore to use. [default: $SPADE_ENVSTORE, ./envstore, or your data directory]"
+    return click.option("--store", metavar="DIR", help=text)(command)
+
+
+def json_option(command: F) -> F:
+    """Add `--json`."""
+    return click.option("--json", "as_json", is_flag=True, help="Print JSON to stdout.")(command)
+
+
+def readable_stores(store: str | None) -> list[EnvStore]:
+    """Return the store named, or every store that is discovered (default, then starter).
+
+    Raises:
+        NotFound: the store named, or any store at all, is missing.
+    """
+    from spade_envs.store import discover, open_store
+
+    if store is not None:
+        return [open_store(store)]
+    found = [open_store(path) for path in discover()]
+    if not found:
+        raise NotFound("there is no envstore; name one with --store, or run spade-envs generate")
+    return found
+
+
+def find(ref: str, store: str | None) -> tuple[EnvStore, Record]:
+    """Return the first store that holds `ref`, and its record.
+
+    Raises:
+        NotFound: none does; the message is that of the first store.
+        Withdrawn: it was withdrawn.
+    """
+    missing: NotFound | None = None
+    for opened in readable_stores(store):
+        try:
+            return opened, opened.get(ref)
+        except NotFound as error:
+            missing = missing or error
+    raise missing or NotFound(f"there is no environment {ref!r}")
+
+
+def source_of(target: str, store: str | None) -> EnvSource:
+    """Return the source of a file (if the path exists) or of a registered environment.
+
+    Raises:
+        NotFound: it is neither a file nor an environment.
+        ConfigError: the file cannot be read as UTF-8 text.
+    """
+    from spade_envs.errors import ConfigError, IdError
+    from spade_envs.types import EnvSource
+
+    path = Path(target)
+    if path.is_file():
+        try:
+            return EnvSource(code=path.read_text(encoding="utf-8-sig"), origin=target)
+        except (UnicodeDecodeError, OSError) as error:
+            raise ConfigError(f"{target} cannot be read as UTF-8 text: {error}") from None
+    if path.suffix == ".py" or path.is_dir():
+        raise NotFound(f"{target} is not a file; give a Python file or an id like spade/maze-v0")
+    try:
+        opened, record = find(target, store)
+    except IdError as error:
+        raise NotFound(f"{target!r} is neither a file nor an environment: {error}") from None
+    return opened.source(record)
