@@ -1,0 +1,5 @@
+"""Placeholder."""
+
+
+def remember() -> None:
+    """Remember."""

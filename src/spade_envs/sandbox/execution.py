@@ -1,0 +1,67 @@
+"""Execute a source in this process and find its environment class. Only workers call this."""
+
+from __future__ import annotations
+
+import ast
+import sys
+from collections.abc import Callable
+from types import CodeType, ModuleType
+from typing import Any
+
+from spade_envs.api.loading import find_entry, interface_of
+from spade_envs.sandbox.protocol import Mode
+from spade_envs.types import Interface
+
+FILENAME = "<environment>"
+MODULE_NAME = "environment"
+
+source_lines: list[str] = []
+
+
+def load(code: str, mode: Mode) -> tuple[Callable[..., Any], Interface, bool]:
+    """Return the environment class, its interface, and whether it uses global generators.
+
+    Whatever the source raises passes through.
+    """
+    source_lines[:] = code.splitlines()
+    tree = ast.parse(code, FILENAME)
+    module = ModuleType(MODULE_NAME)
+    module.__dict__["__file__"] = FILENAME
+    compiled: CodeType
+    if mode == "restricted":
+        from spade_envs.sandbox import restricted
+
+        compiled = restricted.compile_restricted(code, FILENAME)
+        module.__dict__.update(restricted.guards())
+    else:
+        compiled = compile(tree, FILENAME, "exec", dont_inherit=True)
+    sys.modules[MODULE_NAME] = module  # dataclasses and pickle look their module up
+    exec(compiled, module.__dict__)  # noqa: S102  what a worker is for
+    entry = find_entry(module.__dict__)
+    return entry, interface_of(entry), uses_global_rng(tree)
+
+
+_OWN_GENERATORS = frozenset(
+    {
+        "Random", "SystemRandom", "Generator", "default_rng", "RandomState", "SeedSequence",
+        "PCG64", "PCG64DXSM", "MT19937", "Philox", "SFC64", "BitGenerator",
+    }
+)  # fmt: skip
+
+
+def uses_global_rng(tree: ast.AST) -> bool:
+    """Whether the source calls functions of `random` or `numpy.random` that share one state."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and node.module in ("random", "numpy.random"):
+            if any(alias.name not in _OWN_GENERATORS for alias in node.names):
+                return True
+        elif (
+            isinstance(node, ast.Attribute)
+            and node.attr not in _OWN_GENERATORS
+            and (
+                (isinstance(node.value, ast.Name) and node.value.id == "random")
+                or (isinstance(node.value, ast.Attribute) and node.value.attr == "random")
+            )
+        ):
+            return True
+    return False

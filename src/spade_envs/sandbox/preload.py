@@ -1,0 +1,60 @@
+"""What the zygote imports before it forks: in a worker, nothing else exists."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from types import ModuleType
+
+STDLIB = (
+    "__future__", "abc", "array", "ast", "base64", "binascii", "bisect", "calendar", "cmath",
+    "collections", "collections.abc", "colorsys", "contextlib", "copy", "dataclasses", "datetime",
+    "decimal", "difflib", "enum", "fractions", "functools", "graphlib", "hashlib", "heapq", "hmac",
+    "html", "inspect", "io", "ipaddress", "itertools", "json", "keyword", "linecache", "locale",
+    "math", "numbers", "operator", "pprint", "queue", "random", "re", "secrets", "statistics",
+    "string", "struct", "textwrap", "time", "tokenize", "traceback", "types", "typing",
+    "unicodedata", "uuid", "warnings", "weakref", "zlib", "zoneinfo",
+)  # fmt: skip
+THIRD_PARTY = (
+    "numpy", "numpy.linalg", "numpy.random", "numpy.fft", "numpy.polynomial", "msgspec",
+    "gymnasium", "gymnasium.spaces", "gymnasium.utils.env_checker",
+    "docstring_parser", "RestrictedPython",
+)  # fmt: skip
+LATE = (
+    # imported by the modules above only when they are first used
+    "_strptime", "encodings.ascii", "encodings.idna", "encodings.latin_1", "encodings.punycode",
+    "encodings.unicode_escape", "encodings.utf_16", "encodings.utf_32", "numpy._core._methods",
+    "numpy._core._dtype_ctypes", "numpy.lib.recfunctions", "numpy.ma", "stringprep",
+    "html.entities",
+)  # fmt: skip
+OURS = ("spade_envs.api", "spade_envs.api.loading")
+
+
+def preload() -> None:
+    """Import everything that environments may use, and warm what is slow the first time."""
+    for name in (*STDLIB, *THIRD_PARTY, *OURS):
+        importlib.import_module(name)
+    for name in LATE:
+        try:
+            importlib.import_module(name)
+        except ImportError:
+            continue  # differs between versions; absence is not an error
+    import re
+
+    import numpy as np
+
+    np.random.default_rng(0).permutation(3)
+    re.compile("a")
+    str(np.arange(3)), repr(np.float64(0.5))
+
+
+def forget_paths() -> None:
+    """Make every import of a module that is not loaded a plain ModuleNotFoundError."""
+    sys.path[:] = []
+    sys.path_importer_cache.clear()
+    sys.path_hooks[:] = []
+
+
+def loaded_modules() -> dict[str, ModuleType]:
+    """Return the modules of the standard library, numpy and gymnasium that are loaded."""
+    return {name: module for name, module in sys.modules.items() if type(module) is ModuleType}

@@ -1,0 +1,194 @@
+"""One worker process: started, loaded, asked, killed. Knows nothing of instances."""
+
+from __future__ import annotations
+
+import contextlib
+import mmap
+import os
+import signal
+import socket
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+from spade_envs.sandbox.channel import Broken, Channel, decode
+from spade_envs.sandbox.protocol import MAX_VALUE_BYTES, Load, Mode, Replies, Reply, Value
+from spade_envs.types import EnvSource, Fault, Interface, Limits
+
+_FRAME_SLACK = 65_536
+_MAX_STARVED = 4.0
+"""A worker that waits for a processor gets at most this multiple of its deadline."""
+
+
+class Loaded(msgspec.Struct, frozen=True):
+    """What a worker says of the source it executed."""
+
+    interface: Interface
+    layers: list[str]
+    global_rng: bool
+
+
+_replies = msgspec.msgpack.Decoder(Replies)
+_value = msgspec.msgpack.Decoder(Value)
+_loaded = msgspec.msgpack.Decoder(Loaded)
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """What every process of one `Worker` executes."""
+
+    source: EnvSource
+    limits: Limits
+    mode: Mode
+    poison: bool
+
+
+class WorkerProcess:
+    """A forked, locked process behind its channel.
+
+    Args:
+        sock: its channel.
+        pidfd: its process, for killing.
+        progress: memfd with two counters that it writes.
+        limits: deadlines and sizes.
+    """
+
+    def __init__(self, sock: socket.socket, pidfd: int, progress: int, limits: Limits) -> None:
+        self.alive = True
+        self._channel = Channel(sock)
+        self._pidfd = pidfd
+        self._page = mmap.mmap(progress, mmap.PAGESIZE, prot=mmap.PROT_READ)
+        os.close(progress)
+        self._limits = limits
+        self._reply_bytes = 4 * limits.max_observation_chars + limits.max_info_bytes + _FRAME_SLACK
+
+    def load(self, program: Program) -> Loaded | Fault:
+        """Execute the source; a fault means that the process is of no use."""
+        limits = program.limits
+        request = Load(
+            self._channel.new_id(),
+            program.source.code.encode("utf-8", "replace").decode(),
+            program.mode,
+            program.poison,
+            limits.max_observation_chars,
+            limits.max_info_bytes,
+        )
+        try:
+            value = self._ask(request, limits.load_timeout_s)
+            if value.fault is not None:
+                return fault_from(value.fault, "load")
+            return checked_interface(decode(_loaded, memoryview(value.value)))
+        except Broken as broken:
+            return Fault(kind=broken.kind, op="load", message=broken.message)
+
+    def ask(self, request: Any, timeout_s: float) -> Value:
+        """Send a request with one answer.
+
+        Raises:
+            Broken: no proper answer in time; the process must be killed.
+        """
+        return self._ask(request, timeout_s)
+
+    def new_id(self) -> int:
+        """Return a fresh request id."""
+        return self._channel.new_id()
+
+    def send(self, request: Any, timeout_s: float) -> None:
+        """Send a request that is answered by several replies (see `replies`)."""
+        self._channel.send(request, timeout_s)
+
+    def replies(self, request: int, expected: int, timeout_s: float) -> Sequence[Reply]:
+        """Return the next replies to `request`; at least one, at most `expected`.
+
+        Raises:
+            Broken: the instance under way is at fault (see `under_way`).
+        """
+        most = self._reply_bytes * expected + _FRAME_SLACK
+        frame = self._receive(most, timeout_s)
+        message: Replies = decode(_replies, frame)
+        if message.request != request:
+            raise Broken("protocol", "a reply to another request")
+        if not 0 < len(message.replies) <= expected:
+            raise Broken("protocol", f"{len(message.replies)} replies where {expected} are due")
+        return message.replies
+
+    def under_way(self) -> int:
+        """Return the index, in its batch, of the instance that the worker says it is running."""
+        return int.from_bytes(self._page[:4], "little")
+
+    def kill(self) -> None:
+        """End the process at once."""
+        if not self.alive:
+            return
+        self.alive = False
+        with contextlib.suppress(OSError):
+            signal.pidfd_send_signal(self._pidfd, signal.SIGKILL)
+        self._release()
+
+    def abandon(self) -> None:
+        """Forget the process in a forked child of the host."""
+        if self.alive:
+            self.alive = False
+            self._release()
+
+    def _release(self) -> None:
+        self._channel.close()
+        os.close(self._pidfd)
+        self._page.close()
+
+    def _ask(self, request: Any, timeout_s: float) -> Value:
+        self._channel.send(request, timeout_s)
+        value: Value = decode(_value, self._receive(MAX_VALUE_BYTES, timeout_s))
+        if value.request != request.request:
+            raise Broken("protocol", "a reply to another request")
+        return value
+
+    def _receive(self, most_bytes: int, timeout_s: float) -> memoryview:
+        """Receive, and allow for time in which the machine, not the worker, was busy."""
+        try:
+            return self._channel.receive(most_bytes, timeout_s)
+        except TimeoutError:
+            pass
+        quarter_s, extra_s = timeout_s / 4, 0.0
+        starved_s = self._starved_s()
+        if starved_s < quarter_s:  # in its whole life: so not now either
+            raise Broken("timeout", f"took longer than {timeout_s:g} s")
+        while extra_s < (_MAX_STARVED - 1) * timeout_s:
+            try:
+                return self._channel.receive(most_bytes, quarter_s)
+            except TimeoutError:
+                extra_s += quarter_s
+            before, starved_s = starved_s, self._starved_s()
+            if starved_s - before < quarter_s / 4:
+                break
+        raise Broken("timeout", f"took longer than {timeout_s:g} s")
+
+    def _starved_s(self) -> float:
+        """Return how long the process has waited for a processor so far."""
+        try:
+            with open(f"/proc/self/fdinfo/{self._pidfd}") as file:
+                pid = next(line.split()[1] for line in file if line.startswith("Pid:"))
+            with open(f"/proc/{pid}/schedstat") as file:
+                return int(file.read().split()[1]) / 1e9
+        except (OSError, StopIteration, IndexError, ValueError):
+            return 0.0
+
+
+def fault_from(data: Any, op: Any) -> Fault:
+    """Return the fault that a worker reported."""
+    return Fault(kind=data.kind, op=op, message=data.message, traceback=data.traceback)
+
+
+def checked_interface(loaded: Loaded) -> Loaded:
+    """Return `loaded` if its figures are possible.
+
+    Raises:
+        Broken: a worker that says such things is not ours.
+    """
+    interface = loaded.interface
+    sane = 1 <= interface.levels <= 100 and 1 <= interface.max_turns <= 1000
+    if not sane or len(interface.summary) > 1000 or len(interface.entry) > 1000:
+        raise Broken("protocol", "an impossible interface")
+    return loaded

@@ -1,0 +1,162 @@
+"""What host and worker say to each other: length-prefixed msgpack frames, typed on both sides.
+
+A frame is a 4-byte little-endian length and a msgpack array `[request, ...]`. The host draws a
+fresh random request id for every request; a reply that carries another id is a protocol fault.
+Step and reset replies are arrays of `Reply`, one for each instance, in the order asked for; a
+worker may send them in several frames. Nothing is ever unpickled.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal, TypeAlias
+
+import msgspec
+
+from spade_envs.types import FaultKind, Json
+
+HEADER_BYTES = 4
+MAX_REQUEST_BYTES = 1 << 30
+MAX_VALUE_BYTES = 4 << 20
+"""Greatest answer to a request that is not a reset or a step."""
+MAX_DEPTH = 16
+EMPTY_INFO = b"\x80"
+
+Mode: TypeAlias = Literal["plain", "restricted"]
+Index = Annotated[int, msgspec.Meta(ge=0, lt=1 << 32)]
+ShortText = Annotated[str, msgspec.Meta(max_length=4000)]
+LongText = Annotated[str, msgspec.Meta(max_length=20_000)]
+
+
+class Load(msgspec.Struct, frozen=True, array_like=True, tag=1):
+    """Execute the source; the first request to every worker."""
+
+    request: int
+    code: str
+    mode: Mode
+    poison: bool
+    max_observation_chars: int
+    max_info_bytes: int
+
+
+class Create(msgspec.Struct, frozen=True, array_like=True, tag=2):
+    """Construct one instance."""
+
+    request: int
+    instance: int
+    level: int
+
+
+class Reset(msgspec.Struct, frozen=True, array_like=True, tag=3):
+    """Start an episode in each `(instance, seed, options)`; seeds are never None here."""
+
+    request: int
+    items: list[tuple[int, int, dict[str, Any] | None]]
+
+
+class Step(msgspec.Struct, frozen=True, array_like=True, tag=4):
+    """Take one step in each `(instance, action)`."""
+
+    request: int
+    items: list[tuple[int, str]]
+
+
+class Ask(msgspec.Struct, frozen=True, array_like=True, tag=5):
+    """Ask an instance for its hint or its solution."""
+
+    request: int
+    instance: int
+    what: Literal["hint", "solution"]
+
+
+class Probe(msgspec.Struct, frozen=True, array_like=True, tag=6):
+    """Run one of the worker's own examinations (see `probes`)."""
+
+    request: int
+    instance: int
+    kind: str
+    args: dict[str, Any]
+
+
+class Replay(msgspec.Struct, frozen=True, array_like=True, tag=7):
+    """Rebuild an instance in a fresh worker; answered like a step."""
+
+    request: int
+    instance: int
+    level: int
+    seed: int
+    options: dict[str, Any] | None
+    actions: list[str]
+
+
+class Discard(msgspec.Struct, frozen=True, array_like=True, tag=8):
+    """Forget an instance."""
+
+    request: int
+    instance: int
+
+
+Request: TypeAlias = Load | Create | Reset | Step | Ask | Probe | Replay | Discard
+
+
+class FaultData(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
+    """A fault as the worker reports it; the host adds the operation."""
+
+    kind: FaultKind
+    message: ShortText
+    traceback: LongText = ""
+
+
+class Reply(msgspec.Struct, array_like=True, forbid_unknown_fields=True, gc=False):
+    """What one instance answered; `info` stays undecoded until the host has seen its size."""
+
+    index: Index
+    observation: str
+    reward: float
+    terminated: bool
+    truncated: bool
+    cut: bool
+    info: msgspec.Raw
+    fault: FaultData | None
+
+
+class Replies(msgspec.Struct, array_like=True, forbid_unknown_fields=True, gc=False):
+    """One frame of replies to a reset, step or replay."""
+
+    request: int
+    replies: list[Reply]
+
+
+class Value(msgspec.Struct, array_like=True, forbid_unknown_fields=True, gc=False):
+    """The answer to any other request."""
+
+    request: int
+    value: msgspec.Raw
+    fault: FaultData | None
+
+
+def check_json(value: Json, depth: int = MAX_DEPTH) -> Json:
+    """Return `value` if it consists of plain JSON types only, nested at most `depth` deep.
+
+    Raises:
+        ValueError: it holds another type, a non-finite number or a key that is not text.
+    """
+    kind = type(value)
+    if kind is str or kind is bool or value is None or kind is int:
+        return value
+    if kind is float:
+        if value - value != 0.0:
+            raise ValueError(f"holds the number {value!r}")
+        return value
+    if depth <= 0:
+        raise ValueError("is nested too deeply")
+    if kind is list:
+        for item in value:
+            check_json(item, depth - 1)
+        return value
+    if kind is dict:
+        for key, item in value.items():
+            if type(key) is not str:
+                raise ValueError(f"holds the key {key!r}, which is not text")
+            check_json(item, depth - 1)
+        return value
+    raise ValueError(f"holds a {kind.__name__}")

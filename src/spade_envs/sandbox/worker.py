@@ -1,0 +1,177 @@
+"""The worker's loop: one request in, answers out, until the host closes the channel.
+
+Foreign code runs in this process and can reach everything in it, this module included; what it
+can falsify is only what it says about itself. The host checks every byte.
+"""
+
+from __future__ import annotations
+
+import mmap
+import os
+from collections.abc import Callable
+from time import perf_counter
+from typing import Any
+
+import msgspec
+
+from spade_envs.sandbox import audit, execution, instances, poison, probes
+from spade_envs.sandbox.instances import Table
+from spade_envs.sandbox.protocol import (
+    HEADER_BYTES,
+    Ask,
+    Create,
+    Discard,
+    Load,
+    Probe,
+    Replay,
+    Request,
+    Reset,
+    Step,
+)
+
+FLUSH_AFTER_S = 0.002
+"""Answers wait at most about this long for those of the next instances of the batch."""
+_FLUSH_BYTES = 256 * 1024
+_READ_BYTES = 128 * 1024
+_RAW_NOTHING = msgspec.Raw(b"\xc0")
+
+
+def map_progress(descriptor: int) -> memoryview:
+    """Return two shared counters: index in the batch under way, and operations begun."""
+    return memoryview(mmap.mmap(descriptor, mmap.PAGESIZE)).cast("I")[:2]
+
+
+class _Channel:
+    """Frames over one descriptor."""
+
+    def __init__(self, descriptor: int) -> None:
+        self._fd = descriptor
+        self._decode = msgspec.msgpack.Decoder(Request).decode
+        self._encode_into = msgspec.msgpack.Encoder().encode_into
+        self._buffer = bytearray(64 * 1024)
+
+    def receive(self) -> Request | None:
+        data = os.read(self._fd, _READ_BYTES)
+        while len(data) < HEADER_BYTES:
+            more = os.read(self._fd, _READ_BYTES)
+            if not more:
+                return None
+            data += more
+        size = HEADER_BYTES + int.from_bytes(data[:HEADER_BYTES], "little")
+        if len(data) < size:
+            parts, have = [data], len(data)
+            while have < size:
+                more = os.read(self._fd, size - have)
+                if not more:
+                    return None
+                parts.append(more)
+                have += len(more)
+            data = b"".join(parts)
+        return self._decode(memoryview(data)[HEADER_BYTES:])
+
+    def send(self, message: Any) -> None:
+        buffer = self._buffer
+        self._encode_into(message, buffer, HEADER_BYTES)
+        buffer[:HEADER_BYTES] = (len(buffer) - HEADER_BYTES).to_bytes(HEADER_BYTES, "little")
+        sent = os.write(self._fd, buffer)
+        while sent < len(buffer):
+            sent += os.write(self._fd, memoryview(buffer)[sent:])
+
+
+def serve(descriptor: int, counters: memoryview, layers: tuple[str, ...]) -> None:
+    """Answer requests until the channel closes."""
+    channel = _Channel(descriptor)
+    first = channel.receive()
+    if not isinstance(first, Load):
+        return
+    audit.start()
+    try:
+        entry, value = _load(first, layers)
+        table = Table(entry, first.max_observation_chars, first.max_info_bytes)
+        table.keep_global_rng = value["global_rng"]
+    except BaseException as error:  # noqa: BLE001  the boundary: foreign code has run
+        channel.send((first.request, _RAW_NOTHING, instances.fault_of(error)))
+        return
+    channel.send((first.request, value, None))
+    server = _Server(channel, counters, table)
+    while True:
+        request = channel.receive()
+        if request is None:
+            return
+        server.answer(request)
+
+
+def _load(request: Load, layers: tuple[str, ...]) -> tuple[Any, dict[str, Any]]:
+    arm: Callable[[], None] | None = poison.install() if request.poison else None
+    entry, interface, global_rng = execution.load(request.code, request.mode)
+    if arm is not None:
+        arm()
+    interface_json = msgspec.to_builtins(interface)
+    return entry, {
+        "interface": interface_json,
+        "layers": list(layers),
+        "global_rng": global_rng,
+    }
+
+
+class _Server:
+    def __init__(self, channel: _Channel, counters: memoryview, table: Table) -> None:
+        self._channel = channel
+        self._counters = counters
+        self._table = table
+
+    def answer(self, request: Request) -> None:
+        table = self._table
+        if isinstance(request, Step):
+            step = table.step
+            self._stream(request.request, request.items, lambda item: step(item[0], item[1]))
+        elif isinstance(request, Reset):
+            reset = table.reset
+            self._stream(request.request, request.items, lambda item: reset(*item))
+        elif isinstance(request, Replay):
+            self._stream(request.request, [request], self._replay)
+        elif not isinstance(request, Load):
+            self._answer_value(request)
+
+    def _stream(self, request: int, items: Any, act: Callable[[Any], tuple[Any, ...]]) -> None:
+        """Run `act` on each item; answers are sent together unless that makes one wait."""
+        counters, replies, size = self._counters, [], 0
+        flushed = perf_counter()
+        last = len(items) - 1
+        for index, item in enumerate(items):
+            counters[0] = index
+            counters[1] = (counters[1] + 1) & 0xFFFFFFFF
+            reply = act(item)
+            replies.append((index, *reply))
+            size += len(reply[0])
+            if index < last and (size > _FLUSH_BYTES or perf_counter() - flushed > FLUSH_AFTER_S):
+                self._channel.send((request, replies))
+                replies, size, flushed = [], 0, perf_counter()
+        self._channel.send((request, replies))
+
+    def _replay(self, request: Replay) -> tuple[Any, ...]:
+        table, counters = self._table, self._counters
+        fault = table.create(request.instance, request.level)
+        if fault is not None:
+            return instances.failed(fault)
+        reply = table.reset(request.instance, request.seed, request.options)
+        for action in request.actions:
+            if reply[-1] is not None:
+                break
+            counters[1] = (counters[1] + 1) & 0xFFFFFFFF
+            reply = table.step(request.instance, action)
+        return reply
+
+    def _answer_value(self, request: Create | Ask | Probe | Discard) -> None:
+        value: Any = None
+        fault = None
+        self._counters[1] = (self._counters[1] + 1) & 0xFFFFFFFF
+        if isinstance(request, Create):
+            fault = self._table.create(request.instance, request.level)
+        elif isinstance(request, Discard):
+            self._table.discard(request.instance)
+        elif isinstance(request, Ask):
+            value, fault = self._table.ask(request.instance, request.what)
+        else:
+            value, fault = probes.run(self._table, request)
+        self._channel.send((request.request, value, fault))

@@ -1,0 +1,202 @@
+"""The zygote: a locked process that forks one worker for each channel that the host sends.
+
+It starts from a clean environment, imports once what environments may use, locks itself, and
+then only forks. It runs no foreign code and reads nothing but the host's control socket. When the
+host ends, by whatever means, the zygote ends, and every worker with it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import json
+import os
+import select
+import signal
+import socket
+import sys
+import time
+from dataclasses import dataclass
+from typing import Any
+
+from spade_envs.sandbox import effects, hardening, landlock, layers, linux, preload, seccomp, worker
+
+_MIB = 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class _Kit:
+    """What every worker is forked with."""
+
+    control: socket.socket
+    filter: Any
+    landlock_abi: int
+    mapped_bytes: int
+    require: frozenset[str]
+    either: bool
+    zygote_layers: tuple[str, ...]
+
+
+def main(config: dict[str, Any]) -> None:
+    """Run as zygote until the host goes away; `config` comes from `zygote_handle`."""
+    control = socket.socket(fileno=int(config["control_fd"]))
+    try:
+        watch = _watch_host(int(config["host_pid"]))
+        kit = _prepare(control, config)
+    except (OSError, ImportError, RuntimeError, ValueError) as error:
+        _tell(control, {"error": f"{type(error).__name__}: {error}"})
+        return
+    with contextlib.suppress(OSError):
+        _serve(kit, watch)
+
+
+def _watch_host(host_pid: int) -> int:
+    watch = os.pidfd_open(host_pid)
+    if os.getppid() != host_pid:
+        raise RuntimeError("the host process is gone")
+    return watch
+
+
+def _prepare(control: socket.socket, config: dict[str, Any]) -> _Kit:
+    time.tzset()
+    preload.preload()
+    notes: hardening.Notes = {}
+    try:
+        filter_ = seccomp.build_filter()
+    except seccomp.Unavailable as error:
+        filter_, notes[layers.SECCOMP] = None, str(error)
+    mapped = hardening.mapped_bytes()
+    hardening.enter_namespaces(notes)
+    _become_first_process(notes, control)
+    hardening.lock_zygote(notes, config["working_dir"])
+    linux.die_with_parent()  # changing the user cleared it
+    preload.forget_paths()
+    abi = landlock.abi()
+    require, either = frozenset(config["require"]), bool(config["either"])
+    notes.update(_trial(filter_, abi, mapped))
+    active = tuple(name for name in layers.ALL if notes.get(name) == "")
+    lacking = layers.missing(active, require, either=either)
+    _tell(control, {"notes": notes, "missing": lacking})
+    if lacking:
+        sys.exit(1)
+    zygote_layers = tuple(name for name in active if name in _ZYGOTE_LAYERS)
+    effects.remember()
+    gc.collect()
+    gc.freeze()
+    return _Kit(control, filter_, abi, mapped, require, either, zygote_layers)
+
+
+_ZYGOTE_LAYERS = frozenset(
+    {
+        layers.NO_NEW_PRIVS,
+        layers.UNPRIVILEGED,
+        layers.NAMESPACES,
+        layers.EMPTY_ROOT,
+        layers.CAPABILITIES,
+    }
+)
+
+
+def _become_first_process(notes: hardening.Notes, control: socket.socket) -> None:
+    """Fork once, so that the zygote is process 1 of its namespace and its end kills all in it."""
+    parent = os.getpid()
+    pid = os.fork()
+    if pid:
+        control.close()
+        _, status = os.waitpid(pid, 0)
+        os._exit(os.waitstatus_to_exitcode(status) & 0xFF)
+    linux.die_with_parent()
+    if notes[layers.NAMESPACES] and os.getppid() != parent:
+        os._exit(1)  # the parent died before it was watched
+
+
+def _trial(filter_: Any, abi: int, mapped: int) -> hardening.Notes:
+    """Lock a throw-away child as a worker would be, and return what it says."""
+    ours, theirs = socket.socketpair()
+    pid = os.fork()
+    if pid == 0:
+        os.dup2(theirs.fileno(), 3)
+        trial_notes = hardening.lock_worker(filter_, abi, mapped + 256 * _MIB, 60)
+        os.write(3, json.dumps(trial_notes).encode())
+        os._exit(0)
+    theirs.close()
+    with ours:
+        text = ours.recv(65536)
+    os.waitpid(pid, 0)
+    if not text:
+        return dict.fromkeys((layers.SECCOMP, layers.RLIMITS), "a locked process died")
+    return dict(json.loads(text))
+
+
+def _serve(kit: _Kit, watch: int) -> None:
+    wake, alarm = socket.socketpair()
+    wake.setblocking(False)
+    alarm.setblocking(False)
+    signal.set_wakeup_fd(alarm.fileno(), warn_on_full_buffer=False)
+    signal.signal(signal.SIGCHLD, lambda *_: None)
+    poll = select.poll()
+    for descriptor in (kit.control.fileno(), watch, wake.fileno()):
+        poll.register(descriptor, select.POLLIN)
+    while True:
+        ready = dict(poll.poll())
+        if watch in ready:
+            return
+        if wake.fileno() in ready:
+            wake.recv(4096)
+            _reap()
+        if kit.control.fileno() in ready:
+            text, descriptors, _, _ = socket.recv_fds(kit.control, 65536, 2)
+            if not text:
+                return
+            _fork_worker(kit, json.loads(text), descriptors)
+
+
+def _reap() -> None:
+    with contextlib.suppress(ChildProcessError):
+        while os.waitpid(-1, os.WNOHANG)[0]:
+            pass
+
+
+def _fork_worker(kit: _Kit, order: dict[str, Any], descriptors: list[int]) -> None:
+    channel, progress = descriptors
+    here = os.getpid()
+    try:
+        pid = os.fork()
+    except OSError as error:
+        with socket.socket(fileno=channel) as reply:
+            reply.send(f"fork failed: {error}".encode())
+        os.close(progress)
+        return
+    if pid == 0:
+        try:
+            _run_worker(kit, order, channel, progress, here)
+        finally:
+            os._exit(70)
+    # The child is not reaped before the next turn of the loop, so the number is still its own.
+    with contextlib.suppress(OSError):
+        pidfd = os.pidfd_open(pid)
+        with socket.socket(fileno=channel) as reply:
+            socket.send_fds(reply, [b"\0"], [pidfd])
+        os.close(pidfd)
+    os.close(progress)
+
+
+def _run_worker(kit: _Kit, order: dict[str, Any], channel: int, progress: int, here: int) -> None:
+    linux.die_with_parent()
+    if os.getppid() not in (here, 0):
+        return
+    signal.set_wakeup_fd(-1)
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    counter = worker.map_progress(progress)
+    os.dup2(channel, 3, inheritable=False)
+    address_bytes = kit.mapped_bytes + int(order["memory_mb"]) * _MIB
+    notes = hardening.lock_worker(kit.filter, kit.landlock_abi, address_bytes, int(order["cpu_s"]))
+    active = (*kit.zygote_layers, *(name for name, note in notes.items() if note == ""))
+    if layers.missing(active, kit.require, either=kit.either):
+        return
+    worker.serve(3, counter, tuple(name for name in layers.ALL if name in active))
+
+
+def _tell(control: socket.socket, message: dict[str, Any]) -> None:
+    with contextlib.suppress(OSError):
+        control.send(json.dumps(message).encode())
