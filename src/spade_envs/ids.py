@@ -82,8 +82,8 @@ def check_name(name: str) -> str:
             f"name {name!r} must be lower-case letters, digits and single hyphens "
             "(one dot may separate an owner), like 'maze' or 'alice.maze'"
         )
-    if _VERSION_TAIL.search(name):
-        raise IdError(f"name {name!r} must not end in -v<number>; the version is separate")
+    if any(_VERSION_TAIL.search(part) for part in name.split(".")):
+        raise IdError(f"name {name!r} must not end in -v<number>; the version is a whole number")
     if any(part in _RESERVED for part in name.split(".")):
         raise IdError(f"name {name!r} holds a word that some file systems reserve")
     return name
