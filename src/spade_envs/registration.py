@@ -38,7 +38,8 @@ def register_store(store: EnvStore | str | os.PathLike[str], *, override: bool =
     Args:
         store: an open store, or its folder.
         override: take over an id that another store has registered with another content. If false,
-            the earlier registration stays. Both are logged as a warning.
+            the earlier registration stays. Both are logged as a warning. The same content stays
+            with the earlier store, withdrawn if that one has withdrawn it.
 
     Returns:
         Number of versions of this store that `gym.make` can now make.
@@ -53,20 +54,22 @@ def register_store(store: EnvStore | str | os.PathLike[str], *, override: bool =
     count = 0
     for line in load(opened.root):
         rival = gym.registry.get(line.id)
-        if rival is not None and not _same_place(rival, root):
-            same = rival.kwargs.get("digest") == line.digest
-            if not same:
-                winner = root if override else rival.kwargs.get("store")
-                logger.warning("%s is in two stores; it means the one in %s", line.id, winner)
-            if same or not override:
-                continue
-        gym.registry[line.id] = _spec(line, root)
-        count += line.withdrawn is None
+        if rival is None or _takes_over(line, root, rival, override):
+            gym.registry[line.id] = _spec(line, root)
+        found = gym.registry[line.id]
+        count += found.entry_point == ENTRY_POINT and found.kwargs.get("digest") == line.digest
     return count
 
 
-def _same_place(spec: EnvSpec, root: str) -> bool:
-    return bool(spec.kwargs.get("store") == root)
+def _takes_over(line: IndexLine, root: str, rival: EnvSpec, override: bool) -> bool:
+    """Whether a version replaces the spec that already has its id."""
+    if rival.kwargs.get("store") == root:
+        return True
+    if rival.kwargs.get("digest") == line.digest:
+        return False
+    winner = root if override else rival.kwargs.get("store")
+    logger.warning("%s is in two stores with two contents; it means the one in %s", line.id, winner)
+    return override
 
 
 def _spec(line: IndexLine, root: str) -> EnvSpec:

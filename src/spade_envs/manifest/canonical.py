@@ -45,14 +45,17 @@ def canonical_json(value: Json) -> bytes:
     """Return the canonical JSON of `value`; tuples count as lists.
 
     Raises:
-        ConfigError: `value` is not JSON (a key that is no str, a float that is not finite, a lone
-            surrogate, an object of another type) or nested deeper than 64 levels.
+        ConfigError: `value` is not JSON (a key that is no str, a float that is not finite, an
+            object of another type), has an integer of thousands of digits, or is nested deeper
+            than 64 levels.
     """
-    text = json.dumps(_plain(value, _MAX_DEPTH), sort_keys=True, indent=2, ensure_ascii=False)
+    plain = _plain(value, _MAX_DEPTH)
     try:
-        return f"{text}\n".encode()
-    except UnicodeEncodeError as error:
-        raise ConfigError(f"text with a lone surrogate cannot be stored: {error}") from None
+        text = json.dumps(plain, sort_keys=True, indent=2, ensure_ascii=False)
+    except ValueError as error:
+        raise ConfigError(f"not a JSON value: {error}") from None
+    # What is left to replace are lone surrogates; Python's escape is also JSON's (`\udc80`).
+    return f"{text}\n".encode("utf-8", "backslashreplace")
 
 
 def _plain(value: Any, depth: int) -> Json:
@@ -62,7 +65,7 @@ def _plain(value: Any, depth: int) -> Json:
     if value is None or isinstance(value, bool):
         return value
     if isinstance(value, str):
-        return str(value)
+        return _text(value)
     if isinstance(value, int):
         return int(value)
     if isinstance(value, float):
@@ -72,10 +75,17 @@ def _plain(value: Any, depth: int) -> Json:
     if isinstance(value, Mapping):
         if not all(isinstance(key, str) for key in value):
             raise ConfigError("JSON keys must be str")
-        return {str(key): _plain(item, depth - 1) for key, item in value.items()}
+        return {_text(key): _plain(item, depth - 1) for key, item in value.items()}
     if isinstance(value, list | tuple):
         return [_plain(item, depth - 1) for item in value]
     raise ConfigError(f"{type(value).__name__} is not a JSON value")
+
+
+def _text(value: str) -> str:
+    """Return `value` with pairs of surrogates joined, as every JSON reader would join them."""
+    if value.isascii():
+        return str(value)
+    return value.encode("utf-16", "surrogatepass").decode("utf-16", "surrogatepass")
 
 
 def parse_json(data: bytes, where: str) -> Json:
@@ -126,12 +136,23 @@ def digest_of(files: Mapping[str, FileStamp], interface: Interface) -> Digest:
 
 
 def report_to_json(report: Report) -> bytes:
-    """Return a report as canonical JSON.
+    """Return a report as canonical JSON; numbers that are not finite become text.
 
     Raises:
         ConfigError: a gate's evidence is not JSON.
     """
-    return canonical_json(msgspec.to_builtins(report))
+    return canonical_json(_finite(msgspec.to_builtins(report)))
+
+
+def _finite(value: Json) -> Json:
+    """Return `value` with `nan`, `inf` and `-inf` as text: gates report what they saw."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
+    if isinstance(value, Mapping):
+        return {key: _finite(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(item) for item in value]
+    return value
 
 
 def report_from_json(data: bytes, where: str = "report.json") -> Report:

@@ -120,7 +120,7 @@ def write_new(path: Path, data: bytes) -> None:
 def staged(root: Path) -> Iterator[Path]:
     """Give a fresh folder on the store's own file system; what is left in it is removed."""
     refuse_links(root, STAGING)
-    (root / STAGING).mkdir(exist_ok=True)
+    os.makedirs(root / STAGING, exist_ok=True)
     folder = root / STAGING / uuid.uuid4().hex
     os.mkdir(folder)
     try:
@@ -138,7 +138,7 @@ def publish_folder(root: Path, target: Path, files: Mapping[str, bytes]) -> bool
         for name, data in files.items():
             write_new(folder / name, data)
         sync_folder(folder)
-        target.parent.mkdir(parents=True, exist_ok=True)
+        os.makedirs(target.parent, exist_ok=True)
         try:
             os.rename(folder, target)
         except OSError as error:

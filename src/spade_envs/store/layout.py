@@ -90,7 +90,7 @@ def scan(root: Path) -> dict[str, bool]:
     Looks at names only and opens no file. Folders that no environment can have are passed over.
     """
     found: dict[str, bool] = {}
-    for folder in _folders(root / ENVS):
+    for folder in _folders(root / ENVS) if _is_folder(root / ENVS) else ():
         try:
             name = check_name(folder.name)
         except IdError:
@@ -102,11 +102,17 @@ def scan(root: Path) -> dict[str, bool]:
 
 def versions_of(root: Path, name: str) -> dict[int, bool]:
     """Return the versions of one environment, each with whether it is withdrawn, in order."""
+    folder = root / ENVS / check_name(name)
+    inside = _is_folder(root / ENVS) and _is_folder(folder)
+    return dict(sorted(_versions(str(folder)))) if inside else {}
+
+
+def _is_folder(path: Path) -> bool:
+    """Whether `path` is a folder, and not a link to one."""
     try:
-        mode = os.lstat(root / ENVS / check_name(name)).st_mode
+        return stat.S_ISDIR(os.lstat(path).st_mode)
     except OSError:
-        return {}
-    return dict(sorted(_versions(str(root / ENVS / name)))) if stat.S_ISDIR(mode) else {}
+        return False
 
 
 def _versions(folder: str) -> Iterator[tuple[int, bool]]:
@@ -115,12 +121,9 @@ def _versions(folder: str) -> Iterator[tuple[int, bool]]:
             yield int(match[1]), os.path.lexists(f"{entry.path}/{TOMBSTONE}")
 
 
-def _folders(path: str | Path) -> list[os.DirEntry[str]]:
-    """Return the entries that are folders and not links; none if `path` is missing or a link."""
-    try:
-        handle = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
-    except OSError:
-        return []
-    os.close(handle)
+def _folders(path: str | Path) -> Iterator[os.DirEntry[str]]:
+    """Give the entries that are folders and not links."""
     with os.scandir(path) as entries:
-        return [entry for entry in entries if entry.is_dir(follow_symlinks=False)]
+        for entry in entries:
+            if entry.is_dir(follow_symlinks=False):
+                yield entry

@@ -15,6 +15,7 @@ from spade_envs.store.read import read_tombstone
 
 MIN_PREFIX_CHARS = 12
 _HEX = re.compile(rf"(?:sha256:)?([0-9a-f]{{{MIN_PREFIX_CHARS},64}})")
+_MADE = re.compile(r"-[0-9a-f]{8,}$")
 
 
 def find(root: Path, ref: str) -> EnvId:
@@ -68,5 +69,12 @@ def _suggest(root: Path, name: str) -> str:
 
 
 def closest(word: str, known: Iterable[str]) -> list[str]:
-    """Return up to three of the known words that look like `word`, best first."""
-    return difflib.get_close_matches(word, sorted(known), n=3, cutoff=0.6)
+    """Return up to three of the known names that look like `word`, best first.
+
+    The digest at the end of a made name counts for nothing: `maez` finds `maze-23a0ca0e`.
+    """
+    stems: dict[str, list[str]] = {}
+    for name in sorted(known):
+        stems.setdefault(_MADE.sub("", name), []).append(name)
+    near = difflib.get_close_matches(_MADE.sub("", word), stems, n=3, cutoff=0.6)
+    return [name for stem in near for name in stems[stem]][:3]

@@ -174,13 +174,16 @@ def publish(root: Path, item: Draft, name: str | None) -> EnvId:
 
 def _publish_as(root: Path, item: Draft, name: str) -> EnvId:
     while True:
-        for version in versions_of(root, name):
+        # One look serves both questions: a rival's version that appears later takes the number
+        # that is tried here, so its content is compared in the next round.
+        versions = versions_of(root, name)
+        for version in versions:
             env_id = EnvId(name, version)
             if _digest_at(root, env_id) == item.digest:
                 if reason := read_tombstone(root, env_id):
                     raise Withdrawn(f"{env_id} has this content and was withdrawn: {reason}")
                 return env_id
-        env_id = EnvId(name, max(versions_of(root, name), default=-1) + 1)
+        env_id = EnvId(name, max(versions, default=-1) + 1)
         if publish_folder(root, root / version_path(env_id), item.files(env_id)):
             return env_id
 
