@@ -1,0 +1,136 @@
+"""`check`: run the gates on one source and report."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+
+from spade_envs.gates.finding import failed, fault_text, skipped
+from spade_envs.gates.lane import OutOfTimeError, StalledError
+from spade_envs.gates.ports import SandboxPort
+from spade_envs.gates.subject import Depth, Subject
+from spade_envs.gates.table import GATES, GATES_VERSION, LIMITS_GATE, Gate
+from spade_envs.gates.thresholds import CERTIFY_SEEDS
+from spade_envs.sandbox import default_sandbox, open_sandbox
+from spade_envs.types import EnvSource, Fault, GateResult, Limits, Report
+
+QUICK_SEEDS = 5
+HANG_GATES = frozenset({"L1.3", "L1.4"})
+"""Gates that are about hanging: a broken time limit counts against them themselves."""
+
+
+def check(
+    source: EnvSource,
+    *,
+    sandbox: SandboxPort | None = None,
+    elsewhere: SandboxPort | None = None,
+    limits: Limits | None = None,
+    depth: Depth = "standard",
+    seeds: int = 20,
+    deadline_s: float = 120.0,
+    progress: Callable[[GateResult], None] | None = None,
+) -> Report:
+    """Return every gate's verdict on a source.
+
+    Gates run in the order of `GATES`. After a family with a failure the rest is left out, except
+    in a deep check, and the report is not `complete`.
+
+    Args:
+        source: what to check.
+        sandbox: where to run it; by default the process-wide one.
+        elsewhere: a second sandbox with another hash seed, time zone and folder; by default a
+            process-wide one.
+        limits: resources of the workers.
+        depth: `quick` uses 5 seeds, `deep` runs every gate and all levels everywhere.
+        seeds: seeds per level, >= 3.
+        deadline_s: time after which the remaining gates are skipped. A call into the environment
+            that is under way may still use up its own time limit.
+        progress: called with each result as it is known.
+
+    Raises:
+        ValueError: `seeds` is below 3.
+        IsolationUnavailable: no sandbox can be started here.
+    """
+    if seeds < 3:
+        raise ValueError(f"seeds must be >= 3, not {seeds}")
+    begun = time.monotonic()
+    subject = Subject(
+        source=source,
+        sandbox=sandbox or default_sandbox(),
+        elsewhere=(lambda: elsewhere) if elsewhere is not None else other_sandbox,
+        limits=limits or Limits(),
+        depth=depth,
+        seed_count=QUICK_SEEDS if depth == "quick" else seeds,
+        deadline=begun + deadline_s,
+    )
+    results = []
+    try:
+        for result in _results(subject):
+            results.append(result)
+            if progress is not None:
+                progress(result)
+        lane = subject.loaded
+    finally:
+        subject.close()
+    done = {result.gate for result in results if not _unfinished(result)}
+    return Report(
+        source_sha256=source.sha256,
+        gates_version=GATES_VERSION,
+        interface=None if isinstance(lane, Fault) else lane.worker.interface,
+        results=tuple(results),
+        layers=() if isinstance(lane, Fault) else tuple(lane.worker.layers),
+        elapsed_s=round(time.monotonic() - begun, 4),
+        complete=subject.seed_count >= CERTIFY_SEEDS and done == {gate.id for gate in GATES},
+    )
+
+
+def _results(subject: Subject) -> Iterator[GateResult]:
+    failed_family = ""
+    for gate in GATES:
+        if failed_family and (gate.family != failed_family and subject.depth != "deep"):
+            return
+        try:
+            result = gate(subject)
+        except OutOfTimeError:
+            yield gate.result(skipped(OUT_OF_TIME))
+            return
+        except StalledError as stalled:
+            yield from _stalled(gate, stalled)
+            return
+        yield result
+        if result.outcome == "fail":
+            failed_family = gate.family
+        if gate.id == "L0.3" and isinstance(subject.loaded, Fault):
+            return
+
+
+def _stalled(gate: Gate, stalled: StalledError) -> Iterator[GateResult]:
+    text = f"{fault_text(stalled.trace)}; bound every loop"
+    finding = failed(text, **stalled.trace.evidence())
+    if gate.id in HANG_GATES or gate is LIMITS_GATE:
+        yield gate.result(finding)
+        return
+    yield gate.result(skipped(f"{STALLED} {LIMITS_GATE.id}"))
+    yield LIMITS_GATE.result(finding)
+
+
+OUT_OF_TIME = "the deadline of the whole check has passed"
+STALLED = "the environment broke a time limit, see"
+
+
+def _unfinished(result: GateResult) -> bool:
+    return result.outcome == "skip" and result.message.startswith((OUT_OF_TIME, STALLED))
+
+
+_other: SandboxPort | None = None
+_other_lock = threading.Lock()
+
+
+def other_sandbox() -> SandboxPort:
+    """Return the process-wide sandbox with another hash seed, time zone and folder."""
+    global _other
+    with _other_lock:
+        if _other is None:
+            _other = open_sandbox(hash_seed=4242, timezone="NPT-5:45", working_dir="/elsewhere")
+        return _other

@@ -1,0 +1,111 @@
+"""Family L1, second half: clean resets, size and time limits, no side effects."""
+
+from __future__ import annotations
+
+from spade_envs.gates.finding import MAX_EXAMPLES, Finding, failed, fault_text, passed, skipped
+from spade_envs.gates.lane import Job, Lane
+from spade_envs.gates.policies import Policy, cycle, script
+from spade_envs.gates.probes import PLAIN
+from spade_envs.gates.subject import Subject
+from spade_envs.gates.thresholds import MAX_MEMORY_SHARE
+from spade_envs.gates.trace import Trace, first_difference
+from spade_envs.types import Fault, Json
+
+
+def clean_reset(subject: Subject) -> Finding:
+    """L1.6: a reset in mid-episode, and one after the end, give the same episode as a fresh one."""
+    lane = subject.plain
+    first, second = subject.seeds[0], subject.seeds[-1]
+    for level in subject.edge_levels:
+        for actions in subject.sample_scripts(level, first):
+            fresh = lane.run([Job(level, first, script(actions))])[0]
+            for name, before in (("in mid-episode", 1), ("after the end", lane.most_steps)):
+                used = _after_other(lane, level, (second, before), (first, actions))
+                difference = first_difference(fresh, used)
+                if difference:
+                    return failed(
+                        f"a reset {name} does not give a clean episode; "
+                        "set every attribute anew in reset()",
+                        difference=difference,
+                    )
+    return passed("resets in mid-episode and after the end are clean")
+
+
+def _after_other(
+    lane: Lane, level: int, before: tuple[int, int], then: tuple[int, tuple[str, ...]]
+) -> Trace:
+    """Play some turns of one seed, then another seed to its end, on one instance."""
+    instance = lane.take(level)
+    if isinstance(instance, Fault):
+        return lane.run([Job(level, then[0], script(then[1]))])[0]
+    lane.give(level, instance, keep=True)
+    lane.run([Job(level, before[0], _first_turns(before[1]))], fresh=False)
+    return lane.run([Job(level, then[0], script(then[1]))], fresh=False)[0]
+
+
+def _first_turns(count: int) -> Policy:
+    plain = cycle(PLAIN)
+    return lambda view: plain(view) if view.turn < count else None
+
+
+def keeps_to_limits(subject: Subject) -> Finding:
+    """L1.7: observations, infos, memory and time stay within the limits."""
+    lane = subject.plain
+    for trace in lane.faults:
+        if trace.fault is not None and trace.fault.kind in ("timeout", "memory", "crash"):
+            return failed(f"{fault_text(trace)}; bound every loop and size", **trace.evidence())
+    jobs = [
+        Job(level, seed, cycle(PLAIN), "plain")
+        for level in subject.edge_levels
+        for seed in subject.seeds[:2]
+    ]
+    for trace in lane.run(jobs):
+        cut = [got.observation_cut for _, got in trace.steps]
+        if trace.start.observation_cut or any(cut):
+            return failed(
+                f"an observation has more than {subject.limits.max_observation_chars} characters; "
+                "show less at once",
+                **trace.evidence(),
+            )
+    used = _memory_mb(lane)
+    most = subject.limits.memory_mb
+    if used is not None and used > MAX_MEMORY_SHARE * most:
+        return failed(f"the worker uses {used:.0f} MB of {most} MB; keep less state", rss_mb=used)
+    return passed("sizes and times stay within the limits", rss_mb=used)
+
+
+def _memory_mb(lane: Lane) -> float | None:
+    instance = lane.take(0)
+    if isinstance(instance, Fault):
+        return None
+    answer = lane.worker.probe(instance, "rss_mb", {})
+    lane.give(0, instance, keep=False)
+    if isinstance(answer, dict):
+        answer = answer.get("rss_mb")
+    return float(answer) if isinstance(answer, int | float) else None
+
+
+def no_side_effects(subject: Subject) -> Finding:
+    """L1.8: playing leaves the process as it was."""
+    lane = subject.plain
+    level = subject.levels[-1]
+    jobs = [
+        Job(level, seed, script(actions))
+        for seed in subject.seeds[:2]
+        for actions in subject.sample_scripts(level, seed)
+    ]
+    lane.run(jobs)
+    instance = lane.take(level)
+    if isinstance(instance, Fault):
+        return skipped("no instance can be made")
+    answer = lane.worker.probe(instance, "effects", {})
+    lane.give(level, instance, keep=False)
+    if isinstance(answer, Fault):
+        return failed(f"the process cannot be examined any more: {answer.message}")
+    effects: list[Json] = list(answer)
+    if effects:
+        return failed(
+            f"playing changes the process: {effects[0]}; keep all state on the environment object",
+            effects=effects[:MAX_EXAMPLES],
+        )
+    return passed("the process is as it was")

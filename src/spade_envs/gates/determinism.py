@@ -1,0 +1,190 @@
+"""Family L2, first half: the same seed and actions give the same episode, wherever it is played."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from spade_envs.gates.finding import Finding, failed, passed, warned
+from spade_envs.gates.lane import Job, Lane, Live
+from spade_envs.gates.policies import cycle, script
+from spade_envs.gates.probes import PLAIN
+from spade_envs.gates.subject import Subject, ask_solution
+from spade_envs.gates.trace import Trace, first_difference
+from spade_envs.types import Fault, Json
+
+OTHER_EPISODES = 20
+
+
+def _jobs(subject: Subject, levels: Sequence[int], seeds: Sequence[int]) -> list[Job]:
+    return [
+        Job(level, seed, script(actions))
+        for level in levels
+        for seed in seeds
+        for actions in subject.sample_scripts(level, seed)
+    ]
+
+
+def reproducible(subject: Subject) -> Finding:
+    """L2.1: byte-identical on the same object, another object and another process."""
+    lane = subject.plain
+    jobs = _jobs(subject, subject.levels, subject.seeds[:3])
+    base = lane.run(jobs)
+    places = [("another object", lane.run(jobs)), ("the same object", _on_one_object(lane, jobs))]
+    other = subject.lane("elsewhere")
+    if isinstance(other, Fault):
+        return failed(f"the source does not load in another process: {other.message}")
+    places.append(("another process (hash seed, time zone, folder)", other.run(jobs)))
+    for place, traces in places:
+        for one, two in zip(base, traces, strict=True):
+            difference = first_difference(one, two)
+            if difference:
+                return failed(
+                    f"seed {one.seed} at level {one.level} plays differently on {place}; draw only "
+                    "from self.np_random and never iterate over a set",
+                    difference=difference,
+                )
+    return _same_words(subject, other) or passed(
+        f"{len(base)} episodes are byte-identical in {len(places) + 1} places", played=len(base)
+    )
+
+
+def _on_one_object(lane: Lane, jobs: Sequence[Job]) -> list[Trace]:
+    for level in {job.level for job in jobs}:
+        instance = lane.take(level, fresh=False)
+        if isinstance(instance, int):
+            lane.give(level, instance, keep=True)
+    # One job at a time, so that the single idle instance of the level is used again and again.
+    return [trace for job in jobs for trace in lane.run([job], fresh=False)]
+
+
+def _same_words(subject: Subject, other: Lane) -> Finding | None:
+    """Compare hints and solutions between the two processes."""
+    for level in subject.levels:
+        for seed in subject.seeds[:3]:
+            for what in ("solution", "hint"):
+                if not getattr(subject.interface, f"has_{what}"):
+                    continue
+                here, there = (_ask(lane, what, level, seed) for lane in (subject.plain, other))
+                if here != there:
+                    return failed(
+                        f"{what}() differs between two processes for seed {seed} at level {level}; "
+                        "never iterate over a set",
+                        level=level, seed=seed, first=repr(here)[:400], second=repr(there)[:400],
+                    )  # fmt: skip
+    return None
+
+
+def _ask(lane: Lane, what: str, level: int, seed: int) -> object:
+    if what == "solution":
+        answer: object = ask_solution(lane, level, seed)
+    else:
+        instance = lane.take(level)
+        if isinstance(instance, Fault):
+            return instance.message
+        lane.worker.reset([(instance, seed, None)])
+        answer = lane.worker.hint(instance)
+        lane.give(level, instance, keep=False)
+    return answer.message if isinstance(answer, Fault) else answer
+
+
+def unmoved_by_neighbours(subject: Subject) -> Finding:
+    """L2.2: an episode is the same when another one is stepped in between."""
+    lane = subject.plain
+    for job in _jobs(subject, subject.edge_levels, subject.seeds[:2]):
+        alone = lane.run([job])[0]
+        other = Job(job.level, (job.seed or 0) + 7, cycle(PLAIN), "plain")
+        together = _interleaved(lane, job, other)
+        difference = first_difference(alone, together)
+        if difference:
+            return failed(
+                "an episode changes when another environment is stepped in between; keep all "
+                "state, the generator included, on the object",
+                difference=difference,
+            )
+    return passed("episodes do not disturb each other")
+
+
+def _interleaved(lane: Lane, job: Job, other: Job) -> Trace:
+    """Play `job` while `other` is reset after it and stepped before each of its steps."""
+    lane.check_time()
+    live, noise = lane.begin([job, other])
+    while (action := live.next_action()) is not None:
+        disturbance = noise.next_action()
+        if disturbance is not None:
+            noise.step(disturbance)
+        live.step(action)
+    noise.close()
+    return live.close()
+
+
+def isolated_episodes(subject: Subject) -> Finding:
+    """L2.3: an episode is the same after twenty others on the same object."""
+    lane = subject.plain
+    for level in subject.edge_levels:
+        jobs = _jobs(subject, [level], subject.seeds[:1])
+        base = lane.run(jobs)
+        instance = lane.take(level, fresh=False)
+        if isinstance(instance, int):
+            lane.give(level, instance, keep=True)
+        first = subject.seeds[0] + 50_000
+        for seed in range(first, first + OTHER_EPISODES):
+            lane.run([Job(level, seed, cycle(PLAIN), "plain")], fresh=False)
+        for job, one in zip(jobs, base, strict=True):
+            difference = first_difference(one, lane.run([job], fresh=False)[0])
+            if difference:
+                return failed(
+                    f"an episode changes after {OTHER_EPISODES} others on the same object; "
+                    "set every attribute anew in reset() and change no class attribute",
+                    difference=difference,
+                )
+    return passed(f"an episode is the same after {OTHER_EPISODES} others")
+
+
+def copyable(subject: Subject) -> Finding:
+    """L2.4: a copy made in mid-episode plays on like the original."""
+    notes: dict[str, Json] = {}
+    for level in subject.edge_levels:
+        seed = subject.seeds[0]
+        for actions in subject.sample_scripts(level, seed):
+            for how in ("deepcopy", "pickle"):
+                problem = _copied(subject.plain, level, seed, actions, how)
+                if isinstance(problem, dict):
+                    return failed(
+                        f"a {how} made in mid-episode plays on differently; state must live on the "
+                        "object, and a Task predicate must read the state it is given",
+                        difference=problem,
+                    )
+                if problem is not None:
+                    notes[how] = problem
+    if "deepcopy" in notes:
+        return failed(f"the environment cannot be copied: {notes['deepcopy']}", **notes)
+    if "pickle" in notes and subject.interface.kind == "text":
+        return warned(f"the environment cannot be pickled: {notes['pickle']}", **notes)
+    return passed("copies made in mid-episode play on alike", **notes)
+
+
+def _copied(
+    lane: Lane, level: int, seed: int, actions: tuple[str, ...], how: str
+) -> dict[str, Json] | str | None:
+    """Return the difference between original and copy, or why there is no copy, or None."""
+    lane.check_time()
+    job = Job(level, seed, script(actions))
+    original = lane.begin([job])[0]
+    while (
+        len(original.steps) < len(actions) // 2 and (action := original.next_action()) is not None
+    ):
+        original.step(action)
+    if original.over:
+        original.close()
+        return None
+    number = lane.worker.probe(original.instance, "copy", {"how": how})
+    if isinstance(number, Fault):
+        original.close()
+        return str(number.message)
+    twin = Live(lane, job, int(number["instance"]), original.start)
+    for action, outcome in original.steps:
+        twin.take(action, outcome)
+    for live in (original, twin):
+        while (action := live.next_action()) is not None:
+            live.step(action)
+    return first_difference(original.close(), twin.close()) or None

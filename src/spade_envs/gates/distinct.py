@@ -1,0 +1,84 @@
+"""Family L2, second half: seeds and levels give different tasks."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from spade_envs.gates.finding import Finding, failed, passed
+from spade_envs.gates.lane import Job
+from spade_envs.gates.policies import script
+from spade_envs.gates.probes import DIGITS, scripts
+from spade_envs.gates.subject import Subject
+from spade_envs.gates.thresholds import MAX_SAME_ACROSS_LEVELS, MIN_DISTINCT, MIN_DISTINCT_SHARE
+from spade_envs.types import Json
+
+
+def different_tasks(subject: Subject) -> Finding:
+    """L2.5: the seeds of every level give enough different tasks."""
+    counts: dict[str, Json] = {}
+    wanted = max(MIN_DISTINCT, math.ceil(MIN_DISTINCT_SHARE * subject.seed_count))
+    for level in subject.levels:
+        count = len(set(_signatures(subject, level, wanted)))
+        counts[str(level)] = count
+        if count < wanted:
+            return failed(
+                f"{subject.seed_count} seeds give {count} different tasks at level {level}, "
+                f"at least {wanted} are wanted; draw more of the task from self.np_random",
+                distinct=counts,
+                seeds=subject.seed_count,
+            )
+    return passed(
+        f"at least {min(counts.values())} different tasks of {subject.seed_count} at every level",
+        distinct=counts,
+        seeds=subject.seed_count,
+    )
+
+
+def _signatures(subject: Subject, level: int, wanted: int) -> list[str]:
+    """Return what tells the task of each seed from others.
+
+    That is the first observation and the reference; replies to fixed actions are looked at only
+    if these do not differ enough, since a task may be hidden behind the same prompt.
+    """
+    traces = subject.play(script(()), level, subject.seeds)
+    shown = [subject.task_key(trace) for trace in traces]
+    if len(set(shown)) >= wanted:
+        return shown
+    return _replies(subject, level, subject.seeds)
+
+
+def _replies(subject: Subject, level: int, seeds: Sequence[int]) -> list[str]:
+    fixed = [*scripts(subject.interface), *((digit,) for digit in DIGITS)]
+    jobs = [Job(level, seed, script(actions)) for seed in seeds for actions in fixed]
+    keys = [trace.key() for trace in subject.plain.run(jobs)]
+    size = len(fixed)
+    return ["\0".join(keys[start : start + size]) for start in range(0, len(keys), size)]
+
+
+def seed_and_level_matter(subject: Subject) -> Finding:
+    """L2.6: the seed changes the task, and so does every declared level."""
+    seeds = subject.seeds
+    before: list[str] | None = None
+    for level in subject.levels:
+        traces = subject.play(script(()), level, seeds)
+        tasks = [subject.task_key(trace) for trace in traces]
+        if len(set(tasks)) < 2:
+            tasks = _replies(subject, level, seeds)
+        if len(set(tasks)) < 2:
+            return failed(
+                f"all seeds give the same task at level {level}; "
+                "call super().reset(seed=seed) and draw from self.np_random",
+                level=level,
+            )
+        if before is not None:
+            same = sum(one == other for one, other in zip(before, tasks, strict=True)) / len(seeds)
+            if same > MAX_SAME_ACROSS_LEVELS:
+                return failed(
+                    f"levels {level - 1} and {level} give the same task for {same:.0%} of the "
+                    "seeds; read self.level in reset(), or declare fewer levels",
+                    levels=[level - 1, level],
+                    same_share=same,
+                )
+        before = tasks
+    return passed("seed and level change the task")

@@ -1,0 +1,165 @@
+"""Family L1, first half: the Gymnasium interface, value types, hostile strings, ending."""
+
+from __future__ import annotations
+
+import math
+
+from spade_envs.gates.finding import Finding, failed, fault_text, passed
+from spade_envs.gates.lane import Job
+from spade_envs.gates.policies import (
+    Policy,
+    boxed,
+    constant,
+    cycle,
+    echo_last,
+    random_grammar,
+    script,
+)
+from spade_envs.gates.probes import PLAIN, hostile
+from spade_envs.gates.subject import Subject
+from spade_envs.gates.thresholds import RETURN_TOLERANCE
+from spade_envs.gates.trace import Trace
+from spade_envs.types import Fault
+
+
+def passes_check_env(subject: Subject) -> Finding:
+    """L1.1: Gymnasium's own checker passes at the lowest and the highest level."""
+    lane = subject.plain
+    for level in subject.edge_levels:
+        instance = lane.take(level)
+        if isinstance(instance, Fault):
+            return failed(f"the class cannot be constructed: {instance.message}")
+        answer = lane.worker.probe(instance, "check_env", {})
+        lane.give(level, instance, keep=False)
+        if isinstance(answer, Fault):
+            return failed(
+                f"check_env fails at level {level}: {answer.message}", fault=answer.as_json()
+            )
+        error = answer.get("error") if isinstance(answer, dict) else None
+        if error:
+            return failed(f"check_env fails at level {level}: {error}")
+    return passed("gymnasium.utils.env_checker passes")
+
+
+def well_formed(subject: Subject) -> Finding:
+    """L1.2: values have the declared types, rewards are finite and returns lie in their range."""
+    jobs = [
+        Job(level, seed, cycle(PLAIN), "plain")
+        for level in subject.levels
+        for seed in subject.seeds[:3]
+    ]
+    low, high = subject.interface.reward_range
+    traces = subject.plain.run(jobs)
+    for trace in traces:
+        fault = trace.fault
+        if fault is not None and (fault.kind == "contract" or fault.op != "step"):
+            return failed(f"{fault_text(trace)}; return plain finite values", **trace.evidence())
+        if not low - RETURN_TOLERANCE <= trace.total <= high + RETURN_TOLERANCE:
+            return failed(
+                f"a return of {trace.total:g} lies outside reward_range ({low:g}, {high:g})",
+                **trace.evidence(),
+            )
+        if not all(math.isfinite(got.reward) for _, got in trace.steps):
+            return failed("a reward is not finite", **trace.evidence())
+    return passed(f"{len(traces)} episodes return well-formed values")
+
+
+def survives_any_text(subject: Subject) -> Finding:
+    """L1.3: no string makes a step raise, hang or crash."""
+    strings = hostile(subject.interface)
+    jobs = []
+    for level in subject.edge_levels:
+        seed = subject.seeds[0]
+        jobs += [Job(level, seed, script((text,))) for text in strings]
+        for number, other in enumerate(subject.seeds[:4]):
+            jobs.append(Job(level, other, _shuffled(strings), f"hostile {number}"))
+    # Values of a wrong type are L1.2's; they count here only if a hostile string brings them out.
+    known = any(_is_contract(trace) for trace in subject.plain.faults)
+    broken = [
+        trace
+        for trace in subject.plain.run(jobs)
+        if trace.fault is not None and not (known and _is_contract(trace))
+    ]
+    if broken:
+        shortest = min(broken, key=lambda trace: sum(map(len, trace.actions)))
+        return failed(
+            f"{fault_text(shortest)}; answer any text with an observation",
+            broken=len(broken),
+            played=len(jobs),
+            **shortest.evidence(),
+        )
+    return passed(f"{len(jobs)} episodes of hostile text are survived", played=len(jobs))
+
+
+def _is_contract(trace: Trace) -> bool:
+    return trace.fault is not None and trace.fault.kind == "contract"
+
+
+def _shuffled(strings: tuple[str, ...]) -> Policy:
+    return lambda view: view.rng.choice(strings)
+
+
+def always_ends(subject: Subject) -> Finding:
+    """L1.4: every episode ends within max_turns, whatever the agent does."""
+    limit = subject.interface.max_turns
+    ways: list[tuple[str, Policy]] = [
+        ("says nothing", constant("")),
+        ("repeats itself", constant(boxed("3"))),
+        ("echoes", echo_last),
+        ("acts at random", random_grammar),
+    ]
+    jobs = [
+        Job(level, seed, policy, name)
+        for level in subject.edge_levels
+        for name, policy in ways
+        for seed in subject.seeds[:2]
+    ]
+    for job, trace in zip(jobs, subject.plain.run(jobs), strict=True):
+        if trace.fault is not None:
+            continue  # judged by L1.2 and L1.3
+        if not trace.done or len(trace.steps) > limit:
+            return failed(
+                f"after {len(trace.steps)} turns the episode of an agent that {job.name} has not "
+                f"ended; end it within max_turns = {limit}",
+                **trace.evidence(),
+            )
+    return passed(f"every episode ends within {limit} turns", played=len(jobs))
+
+
+def steps_after_end(subject: Subject) -> Finding:
+    """L1.5: a step after the end raises, or earns nothing and stays ended."""
+    lane = subject.plain
+    level, seed = subject.levels[-1], subject.seeds[0]
+    ways: list[tuple[str, ...]] = [("no",) * lane.most_steps, (boxed("3"),) * lane.most_steps]
+    reference = subject.solution(level, seed) if subject.has_reference else ()
+    if not isinstance(reference, Fault) and reference:
+        ways.insert(0, reference)
+    for actions in ways:
+        offence = _after_end(subject, level, seed, actions)
+        if offence is None:
+            continue
+        message = "a step after the end pays or revives the episode; raise ResetNeeded instead"
+        if subject.interface.api == "published-1":
+            return Finding("warn", f"{message} (the player of a published shape stops by itself)",
+                           offence.evidence())  # fmt: skip
+        return failed(message, **offence.evidence())
+    return passed("a step after the end is refused")
+
+
+def _after_end(subject: Subject, level: int, seed: int, actions: tuple[str, ...]) -> Trace | None:
+    live = subject.plain.begin([Job(level, seed, script(actions))])[0]
+    while (action := live.next_action()) is not None:
+        live.step(action)
+    ended = live.close() if not live.steps or live.trace().fault is not None else None
+    if ended is not None:
+        return None
+    found = None
+    for action in (live.steps[-1][0], actions[0], "again"):
+        outcome = live.step(action)
+        if outcome.fault is not None:
+            break
+        if outcome.reward != 0.0 or not outcome.done:
+            found = live.trace()
+            break
+    live.close()
+    return found

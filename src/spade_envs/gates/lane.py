@@ -1,0 +1,205 @@
+"""A lane plays episodes in one worker, many in lockstep."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from spade_envs.gates.policies import Policy, View
+from spade_envs.gates.ports import ResetRequest, WorkerPort
+from spade_envs.gates.trace import Trace
+from spade_envs.types import Fault, ResetOutcome, StepOutcome
+
+MAX_BATCH = 64
+
+
+class OutOfTimeError(Exception):
+    """Raised inside a gate when the deadline of the whole check has passed."""
+
+
+class StalledError(Exception):
+    """Raised inside a gate when the environment broke a time limit; carries the episode."""
+
+    def __init__(self, trace: Trace) -> None:
+        super().__init__(trace)
+        self.trace = trace
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """One episode to play."""
+
+    level: int
+    seed: int | None
+    policy: Policy
+    name: str = ""
+    """Seeds the policy's own randomness, together with level and seed."""
+
+
+class Live:
+    """One episode under way, played by hand or by a lane."""
+
+    def __init__(self, lane: Lane, job: Job, instance: int, start: ResetOutcome) -> None:
+        self.job, self.instance, self.start = job, instance, start
+        self.steps: list[tuple[str, StepOutcome]] = []
+        self.over = start.fault is not None
+        self._lane = lane
+        shown = start.observation
+        rng = random.Random(f"{job.name}/{job.level}/{job.seed}")
+        self.view = View(lane.worker.interface, job.level, job.seed, shown, shown, rng=rng)
+
+    def next_action(self) -> str | None:
+        """Return the policy's next action, or None if the episode is over or too long."""
+        if self.over or len(self.steps) >= self._lane.most_steps:
+            return None
+        return self.job.policy(self.view)
+
+    def take(self, action: str, outcome: StepOutcome) -> None:
+        """Note what a step brought."""
+        self.steps.append((action, outcome))
+        self.view.last, self.view.turn = outcome.observation, len(self.steps)
+        self.over = outcome.done or outcome.fault is not None
+
+    def step(self, action: str) -> StepOutcome:
+        """Take one step now, even after the end."""
+        outcome = self._lane.worker.step([(self.instance, action)])[0]
+        self.take(action, outcome)
+        return outcome
+
+    def trace(self) -> Trace:
+        """Return the episode so far."""
+        return Trace(self.job.level, self.job.seed, self.start, tuple(self.steps))
+
+    def close(self) -> Trace:
+        """Discard the instance and return the episode; a broken time limit stops the gate."""
+        if self.instance >= 0:
+            self._lane.give(self.job.level, self.instance, keep=False)
+        trace = self.trace()
+        self._lane.note(trace)
+        return trace
+
+
+class Lane:
+    """Plays jobs in one worker and keeps instances for reuse.
+
+    Batches start small and grow, so that an environment that hangs on every seed costs one timeout
+    and not sixty-four.
+    """
+
+    def __init__(self, worker: WorkerPort, *, deadline: float) -> None:
+        self.worker = worker
+        self._deadline = deadline
+        self._idle: dict[int, list[int]] = {}
+        self._batch = 1
+        self.episodes = 0
+        self.faults: list[Trace] = []
+
+    @property
+    def most_steps(self) -> int:
+        """Steps after which a lane stops an episode that does not end."""
+        return self.worker.interface.max_turns + 2
+
+    def check_time(self) -> None:
+        """Raise `OutOfTimeError` once the deadline has passed."""
+        if time.monotonic() > self._deadline:
+            raise OutOfTimeError
+
+    def run(self, jobs: Sequence[Job], *, fresh: bool = True) -> list[Trace]:
+        """Play the jobs and return their traces in order.
+
+        Args:
+            jobs: the episodes to play.
+            fresh: give every episode an instance of its own; otherwise instances are reused.
+
+        Raises:
+            OutOfTimeError: the deadline passed.
+            StalledError: a reset or step broke its time limit.
+        """
+        traces: list[Trace] = []
+        for chunk in self._chunks(jobs):
+            traces += self._run_chunk(chunk, fresh=fresh)
+        return traces
+
+    def take(self, level: int, *, fresh: bool = True) -> int | Fault:
+        """Return an instance of `level`; hand it back with `give`."""
+        idle = self._idle.setdefault(level, [])
+        return idle.pop() if idle and not fresh else self.worker.create(level)
+
+    def give(self, level: int, instance: int, *, keep: bool) -> None:
+        """Hand an instance back, for reuse or to be discarded."""
+        if keep:
+            self._idle.setdefault(level, []).append(instance)
+        else:
+            self.worker.discard(instance)
+
+    def _chunks(self, jobs: Sequence[Job]) -> Iterator[Sequence[Job]]:
+        position = 0
+        while position < len(jobs):
+            self.check_time()
+            size = self._batch
+            yield jobs[position : position + size]
+            position += size
+            self._batch = min(MAX_BATCH, 2 * self._batch)
+
+    def begin(self, jobs: Sequence[Job], *, fresh: bool = True) -> list[Live]:
+        """Return reset episodes, to be played by hand and closed."""
+        taken = [self.take(job.level, fresh=fresh) for job in jobs]
+        requests: list[ResetRequest] = [
+            (instance, job.seed, None)
+            for instance, job in zip(taken, jobs, strict=True)
+            if isinstance(instance, int)
+        ]
+        starts = iter(self.worker.reset(requests) if requests else ())
+        return [
+            Live(self, job, -1, ResetOutcome(fault=instance))
+            if isinstance(instance, Fault)
+            else Live(self, job, instance, next(starts))
+            for instance, job in zip(taken, jobs, strict=True)
+        ]
+
+    def _run_chunk(self, jobs: Sequence[Job], *, fresh: bool) -> list[Trace]:
+        running = self.begin(jobs, fresh=fresh)
+        self._play(running)
+        traces = [episode.trace() for episode in running]
+        for episode, trace in zip(running, traces, strict=True):
+            if episode.instance >= 0:
+                keep = not fresh and trace.fault is None
+                self.give(trace.level, episode.instance, keep=keep)
+        for trace in traces:
+            self.note(trace)
+        return traces
+
+    def _play(self, running: Sequence[Live]) -> None:
+        while True:
+            batch = [
+                (episode, action)
+                for episode in running
+                if (action := episode.next_action()) is not None
+            ]
+            if not batch:
+                return
+            outcomes = self.worker.step([(episode.instance, text) for episode, text in batch])
+            for (episode, action), outcome in zip(batch, outcomes, strict=True):
+                episode.take(action, outcome)
+            if any(_timed_out(outcome.fault) for outcome in outcomes):
+                return
+            self.check_time()
+
+    def note(self, trace: Trace) -> None:
+        """Count a finished trace; a broken time limit stops the gate.
+
+        Raises:
+            StalledError: the trace ended in a timeout.
+        """
+        self.episodes += 1
+        if trace.fault is not None:
+            self.faults.append(trace)
+        if _timed_out(trace.fault):
+            self._batch = 1
+            raise StalledError(trace)
+
+
+def _timed_out(fault: Fault | None) -> bool:
+    return fault is not None and fault.kind == "timeout"

@@ -1,0 +1,161 @@
+"""Family L0: what the source says, and whether it keeps to what it may do."""
+
+from __future__ import annotations
+
+import ast
+import warnings
+from collections.abc import Sequence
+
+from spade_envs.gates.finding import (
+    MAX_EXAMPLES,
+    Finding,
+    failed,
+    fault_text,
+    passed,
+    skipped,
+    warned,
+)
+from spade_envs.gates.lane import Job, Lane
+from spade_envs.gates.policies import script
+from spade_envs.gates.subject import Subject
+from spade_envs.gates.thresholds import MAX_SOURCE_BYTES
+from spade_envs.gates.trace import Trace, clip, first_difference
+from spade_envs.sandbox.policy import LintFinding, lint
+from spade_envs.types import Fault, Json
+
+
+def parses(subject: Subject) -> Finding:
+    """L0.1: parses without warnings, loads, and holds one fully described environment class."""
+    problem = _syntax_problem(subject.source.code)
+    if problem is not None:
+        return problem
+    refused = [item for item in lint(subject.source) if item.code != RNG_CODE]
+    lane = subject.loaded
+    if isinstance(lane, Fault):
+        if refused:
+            return passed("parsed; it does not load, see L0.2 for what it may not do")
+        at = f" ({lane.traceback.strip().splitlines()[-1].strip()})" if lane.traceback else ""
+        return failed(
+            f"the source does not load: {lane.message}{at}",
+            fault={**lane.as_json(), "traceback": clip(lane.traceback, 2000)},
+        )
+    interface = lane.worker.interface
+    if interface.api == "spade-1" and not interface.summary:
+        return failed(
+            f"class {interface.entry} has no docstring; say in its first line what the agent does"
+        )
+    if not interface.has_hint and interface.api == "spade-1":
+        return warned(f"class {interface.entry} has no hint(); regret cannot be measured")
+    return passed(
+        f"one {interface.kind} environment, {interface.levels} levels, "
+        f"at most {interface.max_turns} turns",
+        entry=interface.entry,
+    )
+
+
+def _syntax_problem(code: str) -> Finding | None:
+    try:
+        size = len(code.encode("utf-8"))
+        if size > MAX_SOURCE_BYTES:
+            return failed(f"the source has {size} bytes; at most {MAX_SOURCE_BYTES} are allowed")
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            compile(ast.parse(code), "<environment>", "exec", dont_inherit=True)
+    except SyntaxError as error:
+        return failed(f"line {error.lineno}: {error.msg}", line=error.lineno)
+    except (ValueError, RecursionError, MemoryError, OverflowError) as error:
+        return failed(f"the source cannot be compiled: {type(error).__name__}: {error}")
+    if caught:
+        first = caught[0]
+        return failed(
+            f"line {first.lineno}: {first.message}; remove what the warning is about",
+            line=first.lineno,
+        )
+    return None
+
+
+def allowed_code(subject: Subject) -> Finding:
+    """L0.2: only allowed imports and names, also at run time; plays alike when restricted."""
+    refused = [item for item in lint(subject.source) if item.code != RNG_CODE]
+    if refused:
+        return _lint_failure(refused)
+    if isinstance(subject.loaded, Fault):
+        return skipped("the source does not load")
+    plain = _sample(subject, subject.plain)
+    events = _audit(subject)
+    if events:
+        first = events[0]
+        return failed(
+            f"while running, the environment did {first['event']} ({first['detail']}); "
+            "an environment computes only",
+            events=events[:MAX_EXAMPLES],
+        )
+    lane = subject.lane("restricted")
+    if isinstance(lane, Fault):
+        return failed(
+            f"the restricted policy refuses the source: {lane.message}", fault=lane.as_json()
+        )
+    for one, other in zip(plain, _sample(subject, lane), strict=True):
+        difference = first_difference(one, other)
+        if difference:
+            return failed(
+                "the restricted run differs from the plain run; use plain language features only",
+                difference=difference,
+            )
+    return passed(f"no findings, and {len(plain)} restricted episodes equal the plain ones")
+
+
+def own_randomness(subject: Subject) -> Finding:
+    """L0.3: no process-wide randomness, clock, hash or address is used."""
+    findings = [item for item in lint(subject.source) if item.code == RNG_CODE]
+    if findings:
+        return _lint_failure(findings)
+    if isinstance(subject.loaded, Fault):
+        return skipped("the source does not load")
+    lane = subject.lane("poisoned")
+    if isinstance(lane, Fault):
+        return failed(
+            f"loading needs process-wide randomness or a clock: {lane.message}; "
+            "draw from self.np_random in reset()",
+            fault=lane.as_json(),
+        )
+    for trace in _sample(subject, lane):
+        if trace.fault is not None and "poison" in trace.fault.message.lower():
+            return failed(
+                f"{fault_text(trace)}; draw from self.np_random only", episode=trace.evidence()
+            )
+    return passed("draws only from its own generator")
+
+
+RNG_CODE = "global-rng"
+"""Code of the linter's findings that belong to L0.3 and not to L0.2."""
+
+
+def _sample(subject: Subject, lane: Lane) -> list[Trace]:
+    """Play the sample scripts on the edge levels in `lane`."""
+    jobs = [
+        Job(level, seed, script(actions))
+        for level in subject.edge_levels
+        for seed in subject.seeds[:2]
+        for actions in subject.sample_scripts(level, seed)
+    ]
+    return lane.run(jobs)
+
+
+def _lint_failure(findings: Sequence[LintFinding]) -> Finding:
+    first = findings[0]
+    more = f" (and {len(findings) - 1} more)" if len(findings) > 1 else ""
+    rows: list[Json] = [
+        {"line": item.line, "code": item.code, "message": item.message} for item in findings[:50]
+    ]
+    return failed(f"line {first.line}: {first.message}{more}", findings=rows)
+
+
+def _audit(subject: Subject) -> list[dict[str, Json]]:
+    lane = subject.plain
+    instance = lane.take(0)
+    if isinstance(instance, Fault):
+        return []
+    found = lane.worker.probe(instance, "audit", {})
+    lane.give(0, instance, keep=False)
+    return [] if isinstance(found, Fault) else list(found)

@@ -1,0 +1,59 @@
+"""The few statistics that the gates report."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from spade_envs.types import Json
+
+Z_95 = 1.959963984540054
+
+
+def wilson(successes: int, trials: int, *, z: float = Z_95) -> tuple[float, float]:
+    """Return the Wilson score interval of a success rate; (0, 1) if there were no trials.
+
+    Args:
+        successes: number of successes, in [0, trials].
+        trials: number of trials, >= 0.
+        z: half width in standard normal units; the default gives 95 %.
+
+    Raises:
+        ValueError: the counts are out of range.
+    """
+    if not 0 <= successes <= trials:
+        raise ValueError(f"successes must be in [0, {trials}], not {successes}")
+    if trials == 0:
+        return 0.0, 1.0
+    share = successes / trials
+    scale = 1.0 + z * z / trials
+    centre = (share + z * z / (2 * trials)) / scale
+    spread = z * math.sqrt(share * (1 - share) / trials + z * z / (4 * trials * trials)) / scale
+    return max(0.0, centre - spread), min(1.0, centre + spread)
+
+
+@dataclass(frozen=True, slots=True)
+class Rate:
+    """A measured rate: successes, trials, and the mean of the scores."""
+
+    successes: int
+    trials: int
+    mean: float
+    """Mean score in [0, 1]; equals successes / trials if every score is 0 or 1."""
+
+    @classmethod
+    def of(cls, scores: Sequence[float]) -> Rate:
+        """Return the rate of `scores`, each in [0, 1]; a score above 0.5 is a success."""
+        wins = sum(score > 0.5 for score in scores)
+        return cls(wins, len(scores), sum(scores) / len(scores) if scores else 0.0)
+
+    def as_json(self) -> dict[str, Json]:
+        """Return the rate with its 95 % Wilson interval as plain JSON."""
+        low, high = wilson(self.successes, self.trials)
+        return {
+            "mean": round(self.mean, 4),
+            "successes": self.successes,
+            "trials": self.trials,
+            "wilson_95": [round(low, 4), round(high, 4)],
+        }

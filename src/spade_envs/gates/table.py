@@ -1,0 +1,88 @@
+"""The gates in the order in which they run: cheap ones first."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+
+from spade_envs.gates import (
+    binding,
+    conduct,
+    determinism,
+    distinct,
+    floors,
+    interface,
+    leaks,
+    reference,
+    static,
+)
+from spade_envs.gates.finding import Finding, GateFunction
+from spade_envs.gates.subject import Subject
+from spade_envs.types import GateResult
+
+GATES_VERSION = "1"
+"""Changes whenever a gate, a threshold or the order changes; reports are bound to it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Gate:
+    """One gate: `gate(subject)` gives its verdict."""
+
+    id: str
+    """Stable, such as `L3.4`; the part before the dot is the family."""
+    title: str
+    function: GateFunction
+
+    @property
+    def family(self) -> str:
+        """`L0` to `L3`."""
+        return self.id.partition(".")[0]
+
+    def __call__(self, subject: Subject) -> GateResult:
+        """Judge the subject."""
+        begun = time.perf_counter()
+        finding = self.function(subject)
+        return self.result(finding, time.perf_counter() - begun)
+
+    def result(self, finding: Finding, elapsed_s: float = 0.0) -> GateResult:
+        """Return a finding under this gate's name."""
+        return GateResult(
+            gate=self.id,
+            title=self.title,
+            outcome=finding.outcome,
+            message=finding.message,
+            evidence=finding.evidence,
+            elapsed_s=round(elapsed_s, 4),
+        )
+
+
+GATES: tuple[Gate, ...] = (
+    Gate("L0.1", "parses and loads one described environment", static.parses),
+    Gate("L0.2", "does only what an environment may do", static.allowed_code),
+    Gate("L0.3", "uses no process-wide randomness or clock", static.own_randomness),
+    Gate("L1.1", "passes Gymnasium's checker", interface.passes_check_env),
+    Gate("L1.2", "returns well-formed values", interface.well_formed),
+    Gate("L1.3", "survives any text", interface.survives_any_text),
+    Gate("L1.4", "always ends", interface.always_ends),
+    Gate("L1.5", "refuses steps after the end", interface.steps_after_end),
+    Gate("L1.6", "resets cleanly", conduct.clean_reset),
+    Gate("L1.7", "keeps to its limits", conduct.keeps_to_limits),
+    Gate("L1.8", "has no side effects", conduct.no_side_effects),
+    Gate("L2.1", "is reproducible anywhere", determinism.reproducible),
+    Gate("L2.2", "is not moved by neighbours", determinism.unmoved_by_neighbours),
+    Gate("L2.3", "isolates episodes", determinism.isolated_episodes),
+    Gate("L2.4", "can be copied in mid-episode", determinism.copyable),
+    Gate("L2.5", "gives different tasks", distinct.different_tasks),
+    Gate("L2.6", "uses its seed and level", distinct.seed_and_level_matter),
+    Gate("L3.1", "can be won by its reference", reference.reference_wins),
+    Gate("L3.2", "is not won at reset", floors.goal_open_at_reset),
+    Gate("L3.3", "pays ignorance little", floors.low_floor),
+    Gate("L3.4", "has no best constant", binding.no_best_constant),
+    Gate("L3.5", "binds answers to their task", binding.bound_to_its_seed),
+    Gate("L3.9", "accepts harmless variants", reference.harmless_variants),
+    Gate("L3.10", "does not leak the answer", leaks.no_leak),
+)
+"""Every gate of this release, in running order."""
+
+LIMITS_GATE = next(gate for gate in GATES if gate.id == "L1.7")
+"""The gate that a broken time limit counts against, wherever it was broken."""
