@@ -13,11 +13,11 @@ from spade_envs.manifest import (
     StoreMarker,
     Tombstone,
     canonical_json,
+    decode_report,
     digest_of,
+    encode_report,
     parse_json,
     read_model,
-    report_from_json,
-    report_to_json,
 )
 from spade_envs.types import GateResult, Interface, Report
 
@@ -86,10 +86,9 @@ def test_canonical_json_refuses_deep_nesting():
 def test_parse_json_raises_nothing_but_corrupt(data):
     try:
         value = parse_json(data, "some.json")
-    except Corrupt as error:
-        assert str(error).startswith("some.json is not valid JSON")
-    else:
-        assert json.loads(data) == value
+    except Corrupt:
+        return
+    assert json.loads(data) == value
 
 
 def test_parse_json_refuses_ambiguity():
@@ -157,7 +156,7 @@ def test_errors_name_file_and_key():
         read_model(Tombstone, b'{"at": "2026-01-01T00:00:00Z"}', "WITHDRAWN.json")
     with pytest.raises(Corrupt, match=r"WITHDRAWN.json: at: .*\(and 1 more\)"):
         read_model(Tombstone, b'{"reason": "x", "at": "now", "by": "y"}', "WITHDRAWN.json")
-    with pytest.raises(FormatTooNew, match="ENVSTORE.json has format 7"):
+    with pytest.raises(FormatTooNew, match=r"ENVSTORE\.json has format 7"):
         read_model(StoreMarker, b'{"format": 7, "more": 1}', "ENVSTORE.json")
 
 
@@ -177,23 +176,23 @@ def _report(**evidence) -> Report:
 
 def test_report_survives_storage():
     report = _report(seed=3, transcript=["a", "\udc80 lone"], big=10**40, rate=0.25)
-    assert report_from_json(report_to_json(report)) == report
-    assert report_from_json(report_to_json(report)).accepted
+    assert decode_report(encode_report(report)) == report
+    assert decode_report(encode_report(report)).accepted
 
 
 def test_report_tells_numbers_that_are_not_finite_as_text():
-    report = report_from_json(report_to_json(_report(reward=math.nan, low=[-math.inf])))
+    report = decode_report(encode_report(_report(reward=math.nan, low=[-math.inf])))
     assert report.results[0].evidence == {"reward": "nan", "low": ["-inf"]}
 
 
 def test_report_with_foreign_keys_is_refused():
     for place in ("top", "interface", "result"):
-        raw = json.loads(report_to_json(_report()))
+        raw = json.loads(encode_report(_report()))
         target = {"top": raw, "interface": raw["interface"], "result": raw["results"][0]}[place]
         target["accepted"] = True
         with pytest.raises(Corrupt, match="accepted"):
-            report_from_json(canonical_json(raw))
+            decode_report(canonical_json(raw))
+    raw = json.loads(encode_report(_report()))
+    raw["results"][0]["outcome"] = "excellent"
     with pytest.raises(Corrupt, match="outcome"):
-        raw = json.loads(report_to_json(_report()))
-        raw["results"][0]["outcome"] = "excellent"
-        report_from_json(canonical_json(raw))
+        decode_report(canonical_json(raw))

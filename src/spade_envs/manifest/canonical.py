@@ -135,13 +135,13 @@ def digest_of(files: Mapping[str, FileStamp], interface: Interface) -> Digest:
     return Digest(f"sha256:{hashlib.sha256(canonical_json(identity)).hexdigest()}")
 
 
-def report_to_json(report: Report) -> bytes:
+def encode_report(report: Report) -> bytes:
     """Return a report as canonical JSON; numbers that are not finite become text.
 
     Raises:
         ConfigError: a gate's evidence is not JSON.
     """
-    return canonical_json(_finite(msgspec.to_builtins(report)))
+    return canonical_json(_finite(msgspec.to_builtins(report, str_keys=True)))
 
 
 def _finite(value: Json) -> Json:
@@ -155,7 +155,7 @@ def _finite(value: Json) -> Json:
     return value
 
 
-def report_from_json(data: bytes, where: str = "report.json") -> Report:
+def decode_report(data: bytes, where: str = "report.json") -> Report:
     """Return the report in `data`.
 
     Raises:
@@ -166,8 +166,7 @@ def report_from_json(data: bytes, where: str = "report.json") -> Report:
         report = msgspec.convert(raw, Report)
     except msgspec.ValidationError as error:
         raise Corrupt(f"{where}: {error}") from None
-    if _keys(raw) - _keys(msgspec.to_builtins(report)):
-        extra = sorted(_keys(raw) - _keys(msgspec.to_builtins(report)))
+    if extra := sorted(_keys(raw) - _keys(msgspec.to_builtins(report))):
         raise Corrupt(f"{where}: unknown keys {', '.join(extra[:5])}")
     return report
 

@@ -9,7 +9,7 @@ from spade_envs.store.index import IndexLine
 _MARKDOWN = re.compile(r"([\\`*_{}\[\]<>()#|!~])")
 _HEAD = """# Environments
 
-Derived from the manifests by `spade-envs verify --reindex`; edits here are lost.
+Derived from the manifests by `spade-envs reindex`; edits here are lost.
 
 | id | what it is | skills | levels | turns | licence |
 |---|---|---|---|---|---|

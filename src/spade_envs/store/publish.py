@@ -17,7 +17,8 @@ from spade_envs.manifest.canonical import (
     FileStamp,
     canonical_json,
     digest_of,
-    report_to_json,
+    encode_report,
+    parse_json,
     stamp,
 )
 from spade_envs.manifest.models import (
@@ -43,7 +44,7 @@ from spade_envs.store.read import clean_line, read_tombstone, read_version
 from spade_envs.types import EnvSource, Interface, Json, Rejection, Report
 
 _MEASURED = frozenset(
-    {"floor", "ceiling", "best_constant", "success_rate", "mean_return", "plays", "interval"}
+    {"floor", "ceiling", "levels", "success_rate", "best_constant", "cross_seed", "played"}
 )
 
 
@@ -107,7 +108,7 @@ def draft(
     if not isinstance(provenance, Provenance):
         provenance = Provenance.read(dict(provenance))
     files = {SOURCE: FileStamp(stamp(code).sha256, len(code))}
-    report_bytes = report_to_json(report)
+    report_bytes = encode_report(report)
     return Draft(
         source=code,
         report=report_bytes,
@@ -122,7 +123,7 @@ def draft(
             sha256=stamp(report_bytes).sha256,
             gates_version=report.gates_version,
             layers=report.layers,
-            measured=_measured(report),
+            measured=_measured(report_bytes),
         ),
     )
 
@@ -146,11 +147,12 @@ def _title_of(interface: Interface) -> str:
     return slugify(entry).replace("-", " ").capitalize()
 
 
-def _measured(report: Report) -> dict[str, dict[str, Json]]:
+def _measured(report: bytes) -> dict[str, dict[str, Json]]:
     """Return the figures that gates measured: gate id -> floor, ceiling and their like."""
     found = {
-        result.gate: {k: v for k, v in result.evidence.items() if k in _MEASURED}
-        for result in report.results
+        result["gate"]: {k: v for k, v in result["evidence"].items() if k in _MEASURED}
+        for result in parse_json(report, REPORT)["results"]
+        if result["outcome"] == "pass"
     }
     return {gate: figures for gate, figures in found.items() if figures}
 
@@ -230,7 +232,7 @@ def keep_rejected(root: Path, rejection: Rejection) -> Path:
         note["source_sha256"] = rejection.source.sha256
         files[SOURCE] = code[:MAX_SOURCE_BYTES]
     if rejection.report is not None:
-        files[REPORT] = report_to_json(rejection.report)
+        files[REPORT] = encode_report(rejection.report)
     files["rejection.json"] = canonical_json(note)
     key = stamp(files.get(SOURCE) or files["rejection.json"]).sha256[:12]
     target = root / REJECTED / key

@@ -170,7 +170,7 @@ def test_newer_manifests_ask_for_an_upgrade(store):
     record = add(store, 1, name="maze")
     _edit(store.root / "envs/maze/v0/manifest.json", lambda m: m.update(format=2, new=[]))
     for read in (lambda: store.get("maze"), lambda: store.manifest(record)):
-        with pytest.raises(FormatTooNew, match="format 2.*pip install -U"):
+        with pytest.raises(FormatTooNew, match=r"format 2.*pip install -U"):
             read()
 
 
