@@ -20,14 +20,17 @@ def _write_for_ever(root, start, pipe):
         os.write(pipe, f"{record.id} {number}\n".encode())
 
 
-def _spawn(root, start, pipe):
+def _spawn(root, start):
+    """Start a writer; give its process id and the stream of what it has finished."""
+    reading, writing = os.pipe()
     pid = os.fork()
     if pid == 0:
         try:
-            _write_for_ever(root, start, pipe)
+            _write_for_ever(root, start, writing)
         finally:
             os._exit(1)
-    return pid
+    os.close(writing)
+    return pid, os.fdopen(reading)
 
 
 def test_fifty_kills_corrupt_nothing(tmp_path):
@@ -35,21 +38,21 @@ def test_fifty_kills_corrupt_nothing(tmp_path):
     store = open_store(root, create=True)
     add(store, 0)
     rng = np.random.default_rng(0)
-    reading, writing = os.pipe()
+    acknowledged = []
     # The two rivals of a round write the same contents under the same names.
     for start in range(0, KILLS // 2 * 10_000, 10_000):
-        pids = [_spawn(root, start, writing) for _ in range(2)]
-        for pid in pids:
-            time.sleep(float(rng.uniform(0.001, 0.03)))
+        writers = [_spawn(root, start) for _ in range(2)]
+        for pid, stream in writers:
+            acknowledged += [stream.readline() for _ in range(rng.integers(3))]
+            time.sleep(float(rng.uniform(0.0, 0.02)))
             os.kill(pid, signal.SIGKILL)
-        for pid in pids:
+        for pid, stream in writers:
             assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == -signal.SIGKILL
-    os.close(writing)
-    with os.fdopen(reading) as stream:
-        acknowledged = [line.split() for line in stream]
+            with stream:
+                acknowledged += stream.readlines()
 
     records = {record.id: record for record in store.records()}
-    for env_id, number in acknowledged:
+    for env_id, number in map(str.split, acknowledged):
         assert store.source(records[env_id]).code == source_of(int(number)).code
     assert len(acknowledged) >= KILLS // 5
     names = [(record.id.rsplit("-v", 1)[0], record.digest) for record in records.values()]
