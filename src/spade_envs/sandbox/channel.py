@@ -68,8 +68,7 @@ class Channel:
         Raises:
             Broken: the worker is gone or does not read.
         """
-        if self._start != self._end:
-            raise Broken("protocol", "the worker sent more than it was asked for")
+        self.expect_silence()
         out = self._out
         self._encode_into(message, out, HEADER_BYTES)
         out[:HEADER_BYTES] = (len(out) - HEADER_BYTES).to_bytes(HEADER_BYTES, "little")
@@ -82,6 +81,15 @@ class Channel:
             raise Broken("timeout", "the worker does not read its requests") from None
         except OSError:
             raise Broken("crash", "the worker is gone") from None
+
+    def expect_silence(self) -> None:
+        """Check that no bytes are waiting unread in the buffer.
+
+        Raises:
+            Broken: there are some.
+        """
+        if self._start != self._end:
+            raise Broken("protocol", "the worker sent more than it was asked for")
 
     def receive(self, most_bytes: int, timeout_s: float) -> memoryview:
         """Return the next frame's content; it is valid until the next call.

@@ -50,18 +50,34 @@ _OWN_GENERATORS = frozenset(
 
 
 def uses_global_rng(tree: ast.AST) -> bool:
-    """Whether the source calls functions of `random` or `numpy.random` that share one state."""
+    """Whether the source may use functions of `random` or `numpy.random` that share one state."""
+    own: set[ast.AST] = set()
+    numpy_names = {"np", "numpy"}
     for node in ast.walk(tree):
-        if isinstance(node, ast.ImportFrom) and node.module in ("random", "numpy.random"):
-            if any(alias.name not in _OWN_GENERATORS for alias in node.names):
+        if isinstance(node, ast.Import):
+            if any(alias.asname and "random" in alias.name for alias in node.names):
                 return True
-        elif (
-            isinstance(node, ast.Attribute)
-            and node.attr not in _OWN_GENERATORS
-            and (
-                (isinstance(node.value, ast.Name) and node.value.id == "random")
-                or (isinstance(node.value, ast.Attribute) and node.value.attr == "random")
-            )
-        ):
+            numpy_names.update(a.asname for a in node.names if a.name == "numpy" and a.asname)
+        elif isinstance(node, ast.ImportFrom):
+            inside = node.module in ("random", "numpy.random")
+            if any(
+                (inside and alias.name not in _OWN_GENERATORS) or alias.name == "random"
+                for alias in node.names
+            ):
+                return True
+        elif isinstance(node, ast.Attribute) and node.attr in _OWN_GENERATORS:
+            own.add(node.value)
+        if node not in own and _names_random(node, numpy_names):
             return True
     return False
+
+
+def _names_random(node: ast.AST, numpy_names: set[str]) -> bool:
+    if isinstance(node, ast.Name):
+        return node.id == "random"
+    return (
+        isinstance(node, ast.Attribute)
+        and node.attr == "random"
+        and isinstance(node.value, ast.Name)
+        and node.value.id in numpy_names
+    )

@@ -43,11 +43,6 @@ class Instance:
         self.actions = []
         self.last_observation = observation
 
-    def note(self, action: str, observation: str) -> None:
-        """Note a successful step."""
-        self.actions.append(action)
-        self.last_observation = observation
-
     def copy(self, generation: int) -> Instance:
         """Return the record of a copy that the worker made."""
         twin = Instance(self.level, generation, self.playing, self.seed, self.options)

@@ -2,7 +2,7 @@
 
 Every call into the environment happens in `Table`; whatever it raises, and whatever it returns
 that is not what the contract says, becomes a fault. Replies are tuples in the order of
-`protocol.Reply`, without the index.
+`protocol.Reply`.
 """
 
 from __future__ import annotations
@@ -17,15 +17,12 @@ import numpy as np
 from spade_envs.sandbox.execution import FILENAME
 from spade_envs.sandbox.protocol import EMPTY_INFO, MAX_DEPTH, check_json
 
-ReplyTuple = tuple[str, float, bool, bool, bool, msgspec.Raw, Any]
+ReplyTuple = tuple[int, str, float, bool, bool, bool, bytes, Any]
 FaultTuple = tuple[str, str, str]
 
 _MAX_MESSAGE = 1000
 _MAX_TRACEBACK = 8000
-_RAW_EMPTY = msgspec.Raw(EMPTY_INFO)
-_RAW_WON, _RAW_LOST = (
-    msgspec.Raw(msgspec.msgpack.encode({"success": flag})) for flag in (True, False)
-)
+_WON, _LOST = (msgspec.msgpack.encode({"success": flag}) for flag in (True, False))
 _MAX_SOLUTION = 10_000
 
 
@@ -45,9 +42,9 @@ def fault_of(error: BaseException) -> FaultTuple:
     return kind, _one_line(text), _own_lines(error)
 
 
-def failed(fault: FaultTuple) -> ReplyTuple:
-    """Return the reply that carries a fault."""
-    return "", 0.0, False, True, False, _RAW_EMPTY, fault
+def failed(number: int, fault: FaultTuple) -> ReplyTuple:
+    """Return the reply of instance `number` that carries a fault."""
+    return number, "", 0.0, False, True, False, EMPTY_INFO, fault
 
 
 class Table:
@@ -66,7 +63,8 @@ class Table:
 
     def create(self, number: int, level: int) -> FaultTuple | None:
         """Construct instance `number`."""
-        _seed_global(level)
+        if self.keep_global_rng:
+            _seed_global(level)
         try:
             self.envs[number] = self.entry(level=level)
         except BaseException as error:  # noqa: BLE001  the boundary
@@ -79,16 +77,17 @@ class Table:
         self._rng.pop(number, None)
 
     def reset(self, number: int, seed: int, options: dict[str, Any] | None) -> ReplyTuple:
-        """Start an episode; the process-wide generators are seeded as well, for sloppy code."""
-        _seed_global(seed)
+        """Start an episode; global generators are seeded too if the source uses them."""
+        if self.keep_global_rng:
+            _seed_global(seed)
         try:
             result = self.envs[number].reset(seed=seed, options=options)
             if type(result) is not tuple or len(result) != 2:
                 raise _Breach(f"reset returned {_describe(result)}, not (observation, info)")
             observation, cut = self._observation(result[0])
-            return observation, 0.0, False, False, cut, self._info(result[1]), None
+            return number, observation, 0.0, False, False, cut, self._info(result[1]), None
         except BaseException as error:  # noqa: BLE001  the boundary
-            return failed(fault_of(error))
+            return failed(number, fault_of(error))
         finally:
             if self.keep_global_rng:
                 self._rng[number] = _global_state()
@@ -107,6 +106,7 @@ class Table:
             else:
                 cut = False
             return (
+                number,
                 observation,
                 reward if type(reward) is float and reward - reward == 0.0 else _reward(reward),
                 terminated if type(terminated) is bool else _flag("terminated", terminated),
@@ -116,7 +116,7 @@ class Table:
                 None,
             )
         except BaseException as error:  # noqa: BLE001  the boundary
-            return failed(fault_of(error))
+            return failed(number, fault_of(error))
         finally:
             if self.keep_global_rng:
                 self._rng[number] = _global_state()
@@ -140,16 +140,16 @@ class Table:
         most = self._most_chars
         return (text[:most], True) if len(text) > most else (text, False)
 
-    def _info(self, info: Any) -> msgspec.Raw:
+    def _info(self, info: Any) -> bytes:
         if type(info) is dict:
             if not info:
-                return _RAW_EMPTY
+                return EMPTY_INFO
             if len(info) == 1:
                 success = info.get("success")
                 if success is True:
-                    return _RAW_WON
+                    return _WON
                 if success is False:
-                    return _RAW_LOST
+                    return _LOST
         if not isinstance(info, dict):
             raise _Breach(f"info is {_describe(info)}, not a dict")
         try:
@@ -158,7 +158,7 @@ class Table:
             raise _Breach(f"info {error}; it must be plain JSON") from None
         if len(raw) > self._most_info:
             raise _Breach(f"info is {len(raw)} bytes long, more than {self._most_info}")
-        return msgspec.Raw(raw)
+        return raw
 
 
 def plain(value: Any, depth: int = MAX_DEPTH) -> Any:

@@ -24,7 +24,7 @@ REQUIRED: frozenset[str] = frozenset({NO_NEW_PRIVS, SECCOMP, RLIMITS})
 """Layers without which nothing runs, besides Landlock or namespaces with an empty root."""
 
 _MENDS = {
-    SECCOMP: "install libseccomp (apt-get install libseccomp2); the kernel needs CONFIG_SECCOMP_FILTER",
+    SECCOMP: "install libseccomp (apt-get install libseccomp2); kernel needs SECCOMP_FILTER",
     RLIMITS: "raise the hard limits of this process (ulimit -H -a)",
     NO_NEW_PRIVS: "use Linux 3.5 or newer",
     LANDLOCK: "use Linux 5.13 or newer with landlock among the active security modules",

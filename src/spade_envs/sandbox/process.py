@@ -7,6 +7,7 @@ import mmap
 import os
 import signal
 import socket
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -14,12 +15,14 @@ from typing import Any
 import msgspec
 
 from spade_envs.sandbox.channel import Broken, Channel, decode
+from spade_envs.sandbox.outcomes import fault_from
 from spade_envs.sandbox.protocol import MAX_VALUE_BYTES, Load, Mode, Replies, Reply, Value
 from spade_envs.types import EnvSource, Fault, Interface, Limits
 
 _FRAME_SLACK = 65_536
-_MAX_STARVED = 4.0
-"""A worker that waits for a processor gets at most this multiple of its deadline."""
+_MAX_STARVED = 2.0
+"""Time spent waiting for a processor extends a deadline by at most this multiple of it."""
+_LOOK_EVERY_S = 0.5
 
 
 class Loaded(msgspec.Struct, frozen=True):
@@ -61,7 +64,7 @@ class WorkerProcess:
         self._pidfd = pidfd
         self._page = mmap.mmap(progress, mmap.PAGESIZE, prot=mmap.PROT_READ)
         os.close(progress)
-        self._limits = limits
+        self._looked = self._starved_before_s = 0.0
         self._reply_bytes = 4 * limits.max_observation_chars + limits.max_info_bytes + _FRAME_SLACK
 
     def load(self, program: Program) -> Loaded | Fault:
@@ -97,6 +100,7 @@ class WorkerProcess:
 
     def send(self, request: Any, timeout_s: float) -> None:
         """Send a request that is answered by several replies (see `replies`)."""
+        self._begin()
         self._channel.send(request, timeout_s)
 
     def replies(self, request: int, expected: int, timeout_s: float) -> Sequence[Reply]:
@@ -113,6 +117,14 @@ class WorkerProcess:
         if not 0 < len(message.replies) <= expected:
             raise Broken("protocol", f"{len(message.replies)} replies where {expected} are due")
         return message.replies
+
+    def expect_silence(self) -> None:
+        """Check that nothing came beyond the replies that were due.
+
+        Raises:
+            Broken: the worker said more than it was asked.
+        """
+        self._channel.expect_silence()
 
     def under_way(self) -> int:
         """Return the index, in its batch, of the instance that the worker says it is running."""
@@ -139,6 +151,7 @@ class WorkerProcess:
         self._page.close()
 
     def _ask(self, request: Any, timeout_s: float) -> Value:
+        self._begin()
         self._channel.send(request, timeout_s)
         value: Value = decode(_value, self._receive(MAX_VALUE_BYTES, timeout_s))
         if value.request != request.request:
@@ -146,24 +159,27 @@ class WorkerProcess:
         return value
 
     def _receive(self, most_bytes: int, timeout_s: float) -> memoryview:
-        """Receive, and allow for time in which the machine, not the worker, was busy."""
+        """Receive, and add to the deadline what the process spent waiting for a processor."""
         try:
             return self._channel.receive(most_bytes, timeout_s)
         except TimeoutError:
             pass
-        quarter_s, extra_s = timeout_s / 4, 0.0
-        starved_s = self._starved_s()
-        if starved_s < quarter_s:  # in its whole life: so not now either
-            raise Broken("timeout", f"took longer than {timeout_s:g} s")
-        while extra_s < (_MAX_STARVED - 1) * timeout_s:
+        waited_s = timeout_s
+        while True:
+            extra_s = min(self._starved_s() - self._starved_before_s, _MAX_STARVED * timeout_s)
+            if waited_s >= timeout_s + 0.9 * extra_s:
+                raise Broken("timeout", f"took longer than {timeout_s:g} s")
+            pause_s = max(timeout_s + extra_s - waited_s, 0.01)
             try:
-                return self._channel.receive(most_bytes, quarter_s)
+                return self._channel.receive(most_bytes, pause_s)
             except TimeoutError:
-                extra_s += quarter_s
-            before, starved_s = starved_s, self._starved_s()
-            if starved_s - before < quarter_s / 4:
-                break
-        raise Broken("timeout", f"took longer than {timeout_s:g} s")
+                waited_s += pause_s
+
+    def _begin(self) -> None:
+        """Note, about twice a second, how long the process has been waiting for a processor."""
+        now = time.monotonic()
+        if now - self._looked > _LOOK_EVERY_S:
+            self._looked, self._starved_before_s = now, self._starved_s()
 
     def _starved_s(self) -> float:
         """Return how long the process has waited for a processor so far."""
@@ -174,11 +190,6 @@ class WorkerProcess:
                 return int(file.read().split()[1]) / 1e9
         except (OSError, StopIteration, IndexError, ValueError):
             return 0.0
-
-
-def fault_from(data: Any, op: Any) -> Fault:
-    """Return the fault that a worker reported."""
-    return Fault(kind=data.kind, op=op, message=data.message, traceback=data.traceback)
 
 
 def checked_interface(loaded: Loaded) -> Loaded:

@@ -19,7 +19,8 @@ MAX_REQUEST_BYTES = 1 << 30
 MAX_VALUE_BYTES = 4 << 20
 """Greatest answer to a request that is not a reset or a step."""
 MAX_DEPTH = 16
-EMPTY_INFO = b"\x80"
+EMPTY_INFO = b""
+"""Stands for an empty info."""
 
 Mode: TypeAlias = Literal["plain", "restricted"]
 Index = Annotated[int, msgspec.Meta(ge=0, lt=1 << 32)]
@@ -107,15 +108,15 @@ class FaultData(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fie
 
 
 class Reply(msgspec.Struct, array_like=True, forbid_unknown_fields=True, gc=False):
-    """What one instance answered; `info` stays undecoded until the host has seen its size."""
+    """What one instance answered; `info` is msgpack, undecoded until the host has seen its size."""
 
-    index: Index
+    instance: Index
     observation: str
     reward: float
     terminated: bool
     truncated: bool
     cut: bool
-    info: msgspec.Raw
+    info: bytes
     fault: FaultData | None
 
 

@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 
 from spade_envs.sandbox import audit, execution, instances, poison, probes
-from spade_envs.sandbox.instances import Table
+from spade_envs.sandbox.instances import ReplyTuple, Table
 from spade_envs.sandbox.protocol import (
     HEADER_BYTES,
     Ask,
@@ -31,14 +31,16 @@ from spade_envs.sandbox.protocol import (
 
 FLUSH_AFTER_S = 0.002
 """Answers wait at most about this long for those of the next instances of the batch."""
-_FLUSH_BYTES = 256 * 1024
+FLUSH_REPLIES = 16
+"""So many answers are sent at once: the host reads them while the worker goes on."""
+FLUSH_CHARS = 128 * 1024
 _READ_BYTES = 128 * 1024
 _RAW_NOTHING = msgspec.Raw(b"\xc0")
 
 
 def map_progress(descriptor: int) -> memoryview:
-    """Return two shared counters: index in the batch under way, and operations begun."""
-    return memoryview(mmap.mmap(descriptor, mmap.PAGESIZE)).cast("I")[:2]
+    """Return the shared counter that says which item of the batch is under way."""
+    return memoryview(mmap.mmap(descriptor, mmap.PAGESIZE)).cast("I")[:1]
 
 
 class _Channel:
@@ -121,51 +123,49 @@ class _Server:
         self._table = table
 
     def answer(self, request: Request) -> None:
-        table = self._table
         if isinstance(request, Step):
-            step = table.step
-            self._stream(request.request, request.items, lambda item: step(item[0], item[1]))
+            self._stream(request.request, request.items, self._table.step)
         elif isinstance(request, Reset):
-            reset = table.reset
-            self._stream(request.request, request.items, lambda item: reset(*item))
+            self._stream(request.request, request.items, self._table.reset)
         elif isinstance(request, Replay):
-            self._stream(request.request, [request], self._replay)
+            self._channel.send((request.request, [self._replay(request)]))
         elif not isinstance(request, Load):
             self._answer_value(request)
 
-    def _stream(self, request: int, items: Any, act: Callable[[Any], tuple[Any, ...]]) -> None:
+    def _stream(self, request: int, items: Any, act: Callable[..., ReplyTuple]) -> None:
         """Run `act` on each item; answers are sent together unless that makes one wait."""
-        counters, replies, size = self._counters, [], 0
-        flushed = perf_counter()
-        last = len(items) - 1
+        counters, send = self._counters, self._channel.send
+        replies: list[ReplyTuple] = []
+        size, last, flushed = 0, len(items) - 1, perf_counter()
         for index, item in enumerate(items):
             counters[0] = index
-            counters[1] = (counters[1] + 1) & 0xFFFFFFFF
-            reply = act(item)
-            replies.append((index, *reply))
-            size += len(reply[0])
-            if index < last and (size > _FLUSH_BYTES or perf_counter() - flushed > FLUSH_AFTER_S):
-                self._channel.send((request, replies))
+            reply = act(*item)
+            replies.append(reply)
+            size += len(reply[1])
+            if index < last and (
+                len(replies) >= FLUSH_REPLIES
+                or size > FLUSH_CHARS
+                or perf_counter() - flushed > FLUSH_AFTER_S
+            ):
+                send((request, replies))
                 replies, size, flushed = [], 0, perf_counter()
-        self._channel.send((request, replies))
+        send((request, replies))
 
-    def _replay(self, request: Replay) -> tuple[Any, ...]:
-        table, counters = self._table, self._counters
-        fault = table.create(request.instance, request.level)
+    def _replay(self, request: Replay) -> ReplyTuple:
+        table, number = self._table, request.instance
+        fault = table.create(number, request.level)
         if fault is not None:
-            return instances.failed(fault)
-        reply = table.reset(request.instance, request.seed, request.options)
+            return instances.failed(number, fault)
+        reply = table.reset(number, request.seed, request.options)
         for action in request.actions:
             if reply[-1] is not None:
                 break
-            counters[1] = (counters[1] + 1) & 0xFFFFFFFF
-            reply = table.step(request.instance, action)
+            reply = table.step(number, action)
         return reply
 
     def _answer_value(self, request: Create | Ask | Probe | Discard) -> None:
         value: Any = None
         fault = None
-        self._counters[1] = (self._counters[1] + 1) & 0xFFFFFFFF
         if isinstance(request, Create):
             fault = self._table.create(request.instance, request.level)
         elif isinstance(request, Discard):

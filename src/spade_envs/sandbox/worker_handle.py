@@ -6,28 +6,24 @@ are rebuilt from their seed and actions in a fresh process, when they are next u
 
 from __future__ import annotations
 
-import math
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Literal, TypeVar
-
-import msgspec
+from typing import Any, Literal
 
 from spade_envs.errors import EnvironmentFault, SandboxError
 from spade_envs.sandbox.channel import Broken
 from spade_envs.sandbox.history import Instance
-from spade_envs.sandbox.process import Loaded, Program, WorkerProcess, fault_from
-from spade_envs.sandbox.protocol import (
-    EMPTY_INFO,
-    Ask,
-    Create,
-    Discard,
-    Probe,
-    Reply,
-    Reset,
-    Step,
-    check_json,
+from spade_envs.sandbox.outcomes import (
+    Op,
+    accept_resets,
+    accept_steps,
+    decode_value,
+    fault_from,
+    faulted,
+    renamed,
 )
+from spade_envs.sandbox.process import Loaded, Program, WorkerProcess
+from spade_envs.sandbox.protocol import Ask, Create, Discard, Probe, Reset, Step
 from spade_envs.types import EnvSource, Fault, Interface, Json, Limits, ResetOutcome, StepOutcome
 
 MAX_KILLS = 8
@@ -35,10 +31,6 @@ MAX_KILLS = 8
 RECYCLE_AFTER_STEPS = 2_000_000
 """A process is replaced after about this many steps, at the next reset."""
 _MAX_REPLAY_S = 60.0
-
-Op = Literal["load", "create", "reset", "step", "hint", "solution", "probe"]
-T = TypeVar("T")
-_decode_info = msgspec.msgpack.Decoder(dict[str, Any]).decode
 
 
 class Worker:
@@ -108,27 +100,18 @@ class Worker:
             ValueError: an instance is unknown or asked for twice, or a seed is out of range.
         """
         with self._lock:
-            numbers = [number for number, _, _ in requests]
-            self._check(numbers)
+            items: list[tuple[int, int, dict[str, Any] | None]] = []
+            instances = self._known([number for number, _, _ in requests])
             if any(seed is not None and not 0 <= seed < 1 << 63 for _, seed, _ in requests):
                 raise ValueError("a seed must be in [0, 2**63)")
             if self._steps > RECYCLE_AFTER_STEPS:
                 self.recycle()
-            items: list[tuple[int, int, dict[str, Any] | None]] = []
-            for number, seed, options in requests:
-                instance = self._instances[number]
+            for instance, (number, seed, options) in zip(instances, requests, strict=True):
                 instance.playing = False
-                used = instance.next_seed(seed)
-                items.append((number, used, None if options is None else dict(options)))
+                given = None if options is None else dict(options)
+                items.append((number, instance.next_seed(seed), given))
             outcomes: list[Any] = [None] * len(items)
-            self._batch(
-                "reset",
-                numbers,
-                lambda i, left: Reset(i, [items[k] for k in left]),
-                self._limits.reset_timeout_s,
-                outcomes,
-                items,
-            )
+            self._batch("reset", items, instances, outcomes)
             return outcomes
 
     def step(self, requests: Sequence[tuple[int, str]]) -> list[StepOutcome]:
@@ -141,21 +124,11 @@ class Worker:
             ValueError: an instance is unknown or asked for twice.
         """
         with self._lock:
-            numbers = [number for number, _ in requests]
-            self._check(numbers)
             items = list(requests)
+            instances = self._known([number for number, _ in items])
             outcomes: list[Any] = [None] * len(items)
-            self._refuse(items, outcomes)
-            self._batch(
-                "step",
-                numbers,
-                lambda i, left: Step(
-                    i, [items[k] for k in left] if len(left) < len(items) else items
-                ),
-                self._limits.step_timeout_s,
-                outcomes,
-                items,
-            )
+            self._refuse(items, instances, outcomes)
+            self._batch("step", items, instances, outcomes)
             self._steps += len(items)
             return outcomes
 
@@ -226,34 +199,33 @@ class Worker:
 
     # -- machinery ---------------------------------------------------------------------------
 
-    def _check(self, numbers: Sequence[int]) -> None:
+    def _known(self, numbers: Sequence[int]) -> list[Instance]:
         if self._closed:
             raise SandboxError("the worker is closed")
-        instances = self._instances
-        for number in numbers:
-            if number not in instances:
-                raise ValueError(f"no instance {number}")
+        try:
+            instances = [self._instances[number] for number in numbers]
+        except KeyError as error:
+            raise ValueError(f"no instance {error}") from None
         if len(numbers) > 1 and len(set(numbers)) != len(numbers):
             raise ValueError("an instance may be asked for only once in a batch")
+        return instances
 
-    def _refuse(self, items: list[tuple[int, str]], outcomes: list[Any]) -> None:
+    def _refuse(
+        self, items: list[tuple[int, str]], instances: list[Instance], outcomes: list[Any]
+    ) -> None:
+        """Answer what no worker needs to see; replace what cannot be encoded."""
         most = self._limits.max_action_chars
         for position, (number, action) in enumerate(items):
-            if not self._instances[number].playing:
-                message = "no episode is running in this instance; reset it first"
-            elif len(action) > most:
-                message = f"the action has {len(action)} characters, more than {most}"
-            else:
+            if instances[position].playing and len(action) <= most:
                 if not action.isascii():
-                    try:
-                        action.encode()
-                    except UnicodeEncodeError:
-                        clean = action.encode("utf-8", "replace").decode()
-                        items[position] = (number, clean)
+                    clean = action.encode("utf-8", "replace").decode()
+                    items[position] = (number, clean)
                 continue
-            outcomes[position] = _faulted(
-                "step", Fault(kind="contract", op="step", message=message)
-            )
+            message = "no episode is running in this instance; reset it first"
+            if len(action) > most:
+                message = f"the action has {len(action)} characters, more than {most}"
+            fault = Fault(kind="contract", op="step", message=message)
+            outcomes[position] = faulted("step", fault)
 
     def _live(self) -> WorkerProcess:
         """Return a process that runs.
@@ -285,28 +257,25 @@ class Worker:
         try:
             process = self._live()
         except EnvironmentFault as error:
-            return _renamed(error.fault, op)
+            return renamed(error.fault, op)
         try:
             value = process.ask(make(process.new_id()), timeout_s)
             if value.fault is not None:
                 return fault_from(value.fault, op)
-            return check_json(_decoded(value.value))
+            return decode_value(value.value)
         except Broken as broken:
             self._kill()
             return Fault(kind=broken.kind, op=op, message=broken.message)
-        except ValueError as error:
-            self._kill()
-            return Fault(kind="protocol", op=op, message=f"the answer {error}")
         except BaseException:
             self._kill()  # interrupted: what is under way in the process is unknown
             raise
 
     def _about(self, op: Op, number: int, make: Callable[[int], Any]) -> Any:
         with self._lock:
-            self._check([number])
+            self._known([number])
             fault = self._restore(number)
             if fault is not None:
-                return _renamed(fault, op)
+                return renamed(fault, op)
             answer = self._value(op, make)
             if isinstance(answer, Fault) and not self.alive:
                 self._instances[number].playing = False
@@ -354,127 +323,89 @@ class Worker:
     def _batch(
         self,
         op: Literal["reset", "step"],
-        numbers: Sequence[int],
-        make: Callable[[int, list[int]], Any],
-        timeout_s: float,
-        outcomes: list[Any],
         items: Sequence[tuple[Any, ...]],
+        instances: list[Instance],
+        outcomes: list[Any],
     ) -> None:
         """Fill the open positions of `outcomes`, at the cost of as few processes as needed."""
         left = [position for position, outcome in enumerate(outcomes) if outcome is None]
         kills = 0
         while left:
-            left = self._restored(op, left, numbers, outcomes)
+            left = self._restored(op, left, items, instances, outcomes)
             if not left:
                 return
             process = self._live()
-            request = process.new_id()
-            done = 0
             try:
-                process.send(make(request, left), timeout_s)
-                while done < len(left):
-                    for reply in process.replies(request, len(left) - done, timeout_s):
-                        if reply.index != done:
-                            raise Broken("protocol", f"reply {reply.index} where {done} is due")
-                        position = left[done]
-                        outcomes[position] = self._accept(
-                            op, numbers[position], reply, items[position]
-                        )
-                        done += 1
+                self._exchange(process, op, left, items, instances, outcomes)
                 return
             except Broken as broken:
                 at = process.under_way()
                 self._kill()
                 kills += 1
                 fault = Fault(kind=broken.kind, op=op, message=broken.message)
-                culprit = left[at] if done <= at < len(left) else left[done]
-                self._blame(op, culprit, numbers, outcomes, fault)
-                left = [position for position in left[done:] if position != culprit]
-                if kills >= MAX_KILLS:
-                    for position in left:
-                        self._blame(op, position, numbers, outcomes, fault)
-                    return
+                unanswered = [position for position in left if outcomes[position] is None]
+                culprit = left[at] if at < len(left) else left[-1]
+                if unanswered and culprit not in unanswered:
+                    culprit = unanswered[0]
+                blamed = [culprit] if kills < MAX_KILLS else [culprit, *unanswered]
+                for position in blamed:
+                    self._blame(op, instances[position], position, outcomes, fault)
+                left = [position for position in unanswered if position not in blamed]
             except BaseException:
                 self._kill()  # interrupted: what is under way in the process is unknown
                 raise
+
+    def _exchange(
+        self,
+        process: WorkerProcess,
+        op: Literal["reset", "step"],
+        left: list[int],
+        items: Sequence[tuple[Any, ...]],
+        instances: list[Instance],
+        outcomes: list[Any],
+    ) -> None:
+        """Send the items at the positions `left` and take in their replies, which come in order."""
+        chosen: Any = items if len(left) == len(items) else [items[position] for position in left]
+        request = process.new_id()
+        limits = self._limits
+        message: Step | Reset
+        if op == "step":
+            message, accept, timeout_s = Step(request, chosen), accept_steps, limits.step_timeout_s
+        else:
+            message, accept, timeout_s = (
+                Reset(request, chosen),
+                accept_resets,  # type: ignore[assignment]
+                limits.reset_timeout_s,
+            )
+        process.send(message, timeout_s)
+        done, count = 0, len(left)
+        while done < count:
+            replies = process.replies(request, count - done, timeout_s)
+            accept(replies, left[done:] if done else left, items, instances, outcomes, limits)
+            done += len(replies)
+        process.expect_silence()
 
     def _restored(
         self,
         op: Literal["reset", "step"],
         left: list[int],
-        numbers: Sequence[int],
+        items: Sequence[tuple[Any, ...]],
+        instances: list[Instance],
         outcomes: list[Any],
     ) -> list[int]:
         """Return the positions whose instances are in the present process; fault the others."""
-        generation = self._generation if self.alive else -1
-        if all(self._instances[numbers[position]].generation == generation for position in left):
-            return left
-        for position in left:
-            fault = self._restore(numbers[position])
-            if fault is not None:
-                self._blame(op, position, numbers, outcomes, _renamed(fault, op))
-        kept = [position for position in left if outcomes[position] is None]
-        stale = any(self._instances[numbers[k]].generation != self._generation for k in kept)
-        return self._restored(op, kept, numbers, outcomes) if stale or not self.alive else kept
+        while True:
+            generation = self._generation if self.alive else -1
+            if all(instances[position].generation == generation for position in left):
+                return left
+            for position in left:
+                fault = self._restore(items[position][0])
+                if fault is not None:
+                    self._blame(op, instances[position], position, outcomes, renamed(fault, op))
+            left = [position for position in left if outcomes[position] is None]
 
     def _blame(
-        self, op: Op, position: int, numbers: Sequence[int], outcomes: list[Any], fault: Fault
+        self, op: Op, instance: Instance, position: int, outcomes: list[Any], fault: Fault
     ) -> None:
-        self._instances[numbers[position]].playing = False
-        outcomes[position] = _faulted(op, fault)
-
-    def _accept(self, op: Op, number: int, reply: Reply, item: tuple[Any, ...]) -> Any:
-        """Turn a reply into an outcome; note it in the instance's record."""
-        instance = self._instances[number]
-        if reply.fault is not None:
-            instance.playing = False
-            return _faulted(op, fault_from(reply.fault, op))
-        limits = self._limits
-        observation = reply.observation
-        if len(observation) > limits.max_observation_chars:
-            raise Broken("protocol", "an observation over the limit")
-        info = _info(reply.info, limits.max_info_bytes)
-        if op == "reset":
-            instance.begin(item[1], item[2], observation)
-            return ResetOutcome(observation=observation, info=info, observation_cut=reply.cut)
-        if not math.isfinite(reply.reward):
-            raise Broken("protocol", f"the reward {reply.reward!r}")
-        instance.note(item[1], observation)
-        return StepOutcome(
-            observation=observation,
-            reward=reply.reward,
-            terminated=reply.terminated,
-            truncated=reply.truncated,
-            info=info,
-            observation_cut=reply.cut,
-        )
-
-
-def _info(raw: msgspec.Raw, most_bytes: int) -> dict[str, Json]:
-    data = bytes(raw)
-    if data == EMPTY_INFO:
-        return {}
-    if len(data) > most_bytes:
-        raise Broken("protocol", f"an info of {len(data)} bytes, more than {most_bytes}")
-    try:
-        info: dict[str, Json] = check_json(_decode_info(data))
-    except (ValueError, RecursionError) as error:
-        raise Broken("protocol", f"the info {str(error)[:200]}") from None
-    return info
-
-
-def _decoded(raw: msgspec.Raw) -> Any:
-    try:
-        return msgspec.msgpack.decode(bytes(raw))
-    except (msgspec.MsgspecError, RecursionError) as error:
-        raise Broken("protocol", f"a malformed value: {str(error)[:200]}") from None
-
-
-def _faulted(op: Op, fault: Fault) -> ResetOutcome | StepOutcome:
-    if op == "reset":
-        return ResetOutcome(fault=fault)
-    return StepOutcome(truncated=True, fault=fault)
-
-
-def _renamed(fault: Fault, op: Op) -> Fault:
-    return Fault(kind=fault.kind, op=op, message=fault.message, traceback=fault.traceback)
+        instance.playing = False
+        outcomes[position] = faulted(op, fault)

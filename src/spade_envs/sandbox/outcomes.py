@@ -1,0 +1,131 @@
+"""From a worker's replies to outcomes: the last checks on what came out of foreign code."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Literal, TypeAlias
+
+import msgspec
+
+from spade_envs.sandbox.channel import Broken
+from spade_envs.sandbox.history import Instance
+from spade_envs.sandbox.protocol import FaultData, Reply, check_json
+from spade_envs.types import Fault, Json, Limits, ResetOutcome, StepOutcome
+
+Op: TypeAlias = Literal["load", "create", "reset", "step", "hint", "solution", "probe"]
+
+_INFINITY = float("inf")
+_decode_info = msgspec.msgpack.Decoder(dict[str, Any]).decode
+
+
+def accept_steps(
+    replies: Sequence[Reply],
+    positions: Sequence[int],
+    items: Sequence[tuple[int, str]],
+    instances: Sequence[Instance],
+    outcomes: list[Any],
+    limits: Limits,
+) -> None:
+    """Turn replies to steps into outcomes at `positions`, and note them in the records.
+
+    Raises:
+        Broken: a reply is out of turn, or the worker passed on what it should have refused.
+    """
+    most_chars, most_info = limits.max_observation_chars, limits.max_info_bytes
+    for position, reply in zip(positions, replies, strict=False):
+        number, action = items[position]
+        if reply.instance != number:
+            raise Broken("protocol", f"a reply of instance {reply.instance} out of turn")
+        instance = instances[position]
+        if reply.fault is not None:
+            instance.playing = False
+            outcomes[position] = faulted("step", fault_from(reply.fault, "step"))
+            continue
+        observation, reward, info = reply.observation, reply.reward, reply.info
+        if len(observation) > most_chars:
+            raise Broken("protocol", "an observation over the limit")
+        if not -_INFINITY < reward < _INFINITY:
+            raise Broken("protocol", f"the reward {reward!r}")
+        outcomes[position] = StepOutcome(
+            observation=observation,
+            reward=reward,
+            terminated=reply.terminated,
+            truncated=reply.truncated,
+            info=decode_info(info, most_info) if info else {},
+            observation_cut=reply.cut,
+        )
+        instance.actions.append(action)
+        instance.last_observation = observation
+
+
+def accept_resets(
+    replies: Sequence[Reply],
+    positions: Sequence[int],
+    items: Sequence[tuple[int, int, dict[str, Json] | None]],
+    instances: Sequence[Instance],
+    outcomes: list[Any],
+    limits: Limits,
+) -> None:
+    """Turn replies to resets into outcomes at `positions`, and note them in the records.
+
+    Raises:
+        Broken: a reply is out of turn, or the worker passed on what it should have refused.
+    """
+    for position, reply in zip(positions, replies, strict=False):
+        number, seed, options = items[position]
+        if reply.instance != number:
+            raise Broken("protocol", f"a reply of instance {reply.instance} out of turn")
+        if reply.fault is not None:
+            outcomes[position] = faulted("reset", fault_from(reply.fault, "reset"))
+            continue
+        if len(reply.observation) > limits.max_observation_chars:
+            raise Broken("protocol", "an observation over the limit")
+        info = decode_info(reply.info, limits.max_info_bytes) if reply.info else {}
+        instances[position].begin(seed, options, reply.observation)
+        outcomes[position] = ResetOutcome(
+            observation=reply.observation, info=info, observation_cut=reply.cut
+        )
+
+
+def decode_info(data: bytes, most_bytes: int) -> dict[str, Json]:
+    """Return an info that is plain JSON.
+
+    Raises:
+        Broken: it is too long, too deep, or something else.
+    """
+    if len(data) > most_bytes:
+        raise Broken("protocol", f"an info of {len(data)} bytes, more than {most_bytes}")
+    try:
+        info: dict[str, Json] = check_json(_decode_info(data))
+    except (ValueError, RecursionError) as error:
+        raise Broken("protocol", f"the info {str(error)[:200]}") from None
+    return info
+
+
+def decode_value(raw: msgspec.Raw) -> Json:
+    """Return the value of an answer, as plain JSON.
+
+    Raises:
+        Broken: it is something else.
+    """
+    try:
+        return check_json(msgspec.msgpack.decode(memoryview(raw)))
+    except (ValueError, RecursionError) as error:
+        raise Broken("protocol", f"the answer {str(error)[:200]}") from None
+
+
+def faulted(op: Op, fault: Fault) -> ResetOutcome | StepOutcome:
+    """Return the outcome that carries a fault."""
+    if op == "reset":
+        return ResetOutcome(fault=fault)
+    return StepOutcome(truncated=True, fault=fault)
+
+
+def fault_from(data: FaultData, op: Op) -> Fault:
+    """Return the fault that a worker reported."""
+    return Fault(kind=data.kind, op=op, message=data.message, traceback=data.traceback)
+
+
+def renamed(fault: Fault, op: Op) -> Fault:
+    """Return the fault as one of another operation."""
+    return Fault(kind=fault.kind, op=op, message=fault.message, traceback=fault.traceback)
