@@ -12,10 +12,10 @@ from spade_envs.manifest.canonical import (
     FORMAT,
     FileStamp,
     canonical_json,
+    decode_report,
     digest_of,
+    encode_report,
     parse_json,
-    report_from_json,
-    report_to_json,
     stamp,
 )
 
@@ -56,11 +56,11 @@ __all__ = [
     "StoreMarker",
     "Tombstone",
     "canonical_json",
+    "decode_report",
     "digest_of",
+    "encode_report",
     "parse_json",
     "read_model",
-    "report_from_json",
-    "report_to_json",
     "stamp",
 ]
 

@@ -135,10 +135,13 @@ def digest_of(files: Mapping[str, FileStamp], interface: Interface) -> Digest:
     return Digest(f"sha256:{hashlib.sha256(canonical_json(identity)).hexdigest()}")
 
 
-def report_to_json(report: Report) -> dict[str, Json]:
-    """Return a report as plain JSON; numbers that are not finite become text."""
-    plain: dict[str, Json] = _finite(msgspec.to_builtins(report, str_keys=True))
-    return plain
+def encode_report(report: Report) -> bytes:
+    """Return a report as canonical JSON; numbers that are not finite become text.
+
+    Raises:
+        ConfigError: a gate's evidence is not JSON.
+    """
+    return canonical_json(_finite(msgspec.to_builtins(report, str_keys=True)))
 
 
 def _finite(value: Json) -> Json:
@@ -152,12 +155,13 @@ def _finite(value: Json) -> Json:
     return value
 
 
-def report_from_json(raw: Json, where: str = "report") -> Report:
-    """Return the report that `raw` is the JSON of; `where` names it in messages.
+def decode_report(data: bytes, where: str = "report.json") -> Report:
+    """Return the report in `data`; `where` names the file in messages.
 
     Raises:
-        Corrupt: `raw` is no report, or holds keys that a report does not have.
+        Corrupt: `data` is no report, or holds keys that a report does not have.
     """
+    raw = parse_json(data, where)
     try:
         report = msgspec.convert(raw, Report)
     except msgspec.ValidationError as error:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from spade_envs.errors import Corrupt, StoreError, Withdrawn
 from spade_envs.ids import EnvId
-from spade_envs.manifest.canonical import parse_json, report_from_json, stamp
+from spade_envs.manifest.canonical import decode_report, stamp
 from spade_envs.store import index, layout
 from spade_envs.store.catalog import render
 from spade_envs.store.discovery import default_path, is_shipped
@@ -150,8 +150,7 @@ class EnvStore:
             raise Corrupt(f"{self.root}/{path} is missing") from None
         if stamp(data).sha256 != manifest.report.sha256:
             raise Corrupt(f"{self.root}/{path} differs from its manifest")
-        where = f"{self.root}/{path}"
-        return report_from_json(parse_json(data, where), where)
+        return decode_report(data, f"{self.root}/{path}")
 
     def _verified(self, record: Record) -> tuple[EnvId, Version]:
         env_id = EnvId.parse(record.id)

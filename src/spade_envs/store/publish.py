@@ -17,8 +17,8 @@ from spade_envs.manifest.canonical import (
     FileStamp,
     canonical_json,
     digest_of,
+    encode_report,
     parse_json,
-    report_to_json,
     stamp,
 )
 from spade_envs.manifest.models import (
@@ -108,7 +108,7 @@ def draft(
     if not isinstance(provenance, Provenance):
         provenance = Provenance.read(dict(provenance))
     files = {SOURCE: FileStamp(stamp(code).sha256, len(code))}
-    report_bytes = canonical_json(report_to_json(report))
+    report_bytes = encode_report(report)
     return Draft(
         source=code,
         report=report_bytes,
@@ -232,7 +232,7 @@ def keep_rejected(root: Path, rejection: Rejection) -> Path:
         note["source_sha256"] = rejection.source.sha256
         files[SOURCE] = code[:MAX_SOURCE_BYTES]
     if rejection.report is not None:
-        files[REPORT] = canonical_json(report_to_json(rejection.report))
+        files[REPORT] = encode_report(rejection.report)
     files["rejection.json"] = canonical_json(note)
     key = stamp(files.get(SOURCE) or files["rejection.json"]).sha256[:12]
     target = root / REJECTED / key

@@ -10,7 +10,7 @@ from typing import Literal
 
 from spade_envs.errors import Corrupt, FormatTooNew, IdError, NotFound
 from spade_envs.ids import EnvId, check_name
-from spade_envs.manifest.canonical import parse_json, report_from_json, stamp
+from spade_envs.manifest.canonical import decode_report, stamp
 from spade_envs.manifest.models import Manifest, StoreMarker, Tombstone, read_model
 from spade_envs.store import index, layout
 from spade_envs.store.files import STAGING, read_file
@@ -121,7 +121,7 @@ def _report(root: Path, path: str, manifest: Manifest, deep: bool) -> Iterator[P
     if not deep:
         return
     try:
-        report = report_from_json(parse_json(data, where), where)
+        report = decode_report(data, where)
     except Corrupt as error:
         yield Problem("report", where, str(error))
         return
