@@ -1,0 +1,1 @@
+"""Benchmarks: each compares contenders in one run and holds the ratio against a stated bar."""

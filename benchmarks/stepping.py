@@ -1,0 +1,108 @@
+"""Sandboxed against in-process stepping of one trivial environment, 1, 8 and 64 at a time."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable
+
+import gymnasium as gym
+
+import spade_envs
+from benchmarks.timing import Claim, Measure, Result, Scale, Series, interleave, per_call_us
+from benchmarks.workload import ACTION, SOURCE, answer, local_class, publish, scratch_store
+from spade_envs.sandbox import Worker, default_sandbox
+
+COUNTS = (1, 8, 64)
+SHARE_BAR = 0.25
+
+
+def run(scale: Scale) -> Result:
+    """Measure microseconds per environment step; all the contenders do the same steps."""
+    with contextlib.ExitStack() as stack:
+        store = stack.enter_context(scratch_store())
+        record = publish(store)
+        spade_envs.register_store(store)
+        worker = default_sandbox().load(SOURCE)
+        if not isinstance(worker, Worker):
+            raise RuntimeError(f"the workload does not load: {worker}")
+        stack.callback(worker.close)
+        contenders: dict[str, Measure] = {}
+        for count in COUNTS:
+            vector = gym.make_vec(record.id, num_envs=count)
+            stack.callback(vector.close)
+            contenders[f"in-process loop, {count}"] = _in_process(count, scale.steps)
+            contenders[f"sandboxed worker, {count}"] = _sandboxed(worker, count, scale.steps)
+            contenders[f"gym.make_vec, {count}"] = _vector(vector, count, scale.steps)
+        taken = interleave(scale.rounds, contenders)
+    series = {name: Series(name, "us/step", samples) for name, samples in taken.items()}
+    plain = {count: series[f"in-process loop, {count}"].median for count in COUNTS}
+    notes = [
+        f"{count} at a time: sandboxed worker {plain[count] / worker_us:.3f}x, "
+        f"gym.make_vec {plain[count] / vector_us:.3f}x the in-process rate"
+        for count in COUNTS
+        for worker_us in [series[f"sandboxed worker, {count}"].median]
+        for vector_us in [series[f"gym.make_vec, {count}"].median]
+    ]
+    claims = [
+        Claim(f"{way}, 64 at a time: share of the in-process rate", share, SHARE_BAR, True)
+        for way in ("sandboxed worker", "gym.make_vec")
+        for share in [plain[64] / series[f"{way}, 64"].median]
+    ]
+    return Result("stepping", tuple(series.values()), tuple(claims), tuple(notes))
+
+
+def _in_process(count: int, steps: int) -> Measure:
+    room = local_class()
+    envs = [room() for _ in range(count)]
+
+    def act() -> str:
+        for _ in range(steps):
+            for env in envs:
+                observation = env.step(ACTION)[0]
+        return observation
+
+    def measure() -> float:
+        for seed, env in enumerate(envs):
+            env.reset(seed=seed)
+        return _checked(act, count, steps)
+
+    return measure
+
+
+def _sandboxed(worker: Worker, count: int, steps: int) -> Measure:
+    instances = [worker.create(0) for _ in range(count)]
+
+    def act() -> str:
+        for _ in range(steps):
+            outcomes = worker.step([(instance, ACTION) for instance in instances])
+        return outcomes[-1].observation
+
+    def measure() -> float:
+        worker.reset([(instance, seed, None) for seed, instance in enumerate(instances)])
+        return _checked(act, count, steps)
+
+    return measure
+
+
+def _vector(vector: gym.vector.VectorEnv, count: int, steps: int) -> Measure:
+    actions = [ACTION] * count
+
+    def act() -> str:
+        for _ in range(steps):
+            observations = vector.step(actions)[0]
+        return observations[-1]
+
+    def measure() -> float:
+        vector.reset(seed=0)
+        return _checked(act, count, steps)
+
+    return measure
+
+
+def _checked(act: Callable[[], str], count: int, steps: int) -> float:
+    """Measure, and make sure that the last of the steps was really taken."""
+    last: list[str] = []
+    figure = per_call_us(count * steps, lambda: last.append(act()))
+    if last != [answer(steps)]:
+        raise RuntimeError(f"the last step gave {last}, not {answer(steps)!r}")
+    return figure

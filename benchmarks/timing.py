@@ -1,0 +1,115 @@
+"""Interleaved measuring, and the values that a benchmark returns.
+
+On a shared machine two figures can only be compared if they were taken side by side. So contenders
+take turns, each round in another order, and a claim is about medians of one and the same run.
+"""
+
+from __future__ import annotations
+
+import gc
+import statistics
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+Measure = Callable[[], float]
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """How much to measure.
+
+    Args:
+        rounds: turns that every contender takes, after one that is thrown away.
+        steps: calls to `step` in one measurement, < 1000 (the longest episode of the contract).
+        stored: environments in the store that is imported.
+    """
+
+    rounds: int = 9
+    steps: int = 400
+    stored: int = 10_000
+
+
+TINY = Scale(rounds=1, steps=10, stored=40)
+"""Runs everything once; the figures mean nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Series:
+    """One contender's samples, one per round, in `unit`."""
+
+    name: str
+    unit: str
+    samples: tuple[float, ...]
+
+    @property
+    def median(self) -> float:
+        """The middle sample."""
+        return statistics.median(self.samples)
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """A figure made of medians, and the bar it is held against.
+
+    Args:
+        text: what the figure is.
+        value: what was measured.
+        bar: least or greatest value that passes.
+        at_least: whether `bar` is the least value.
+    """
+
+    text: str
+    value: float
+    bar: float
+    at_least: bool
+
+    @property
+    def met(self) -> bool:
+        """Whether the figure passes."""
+        return self.value >= self.bar if self.at_least else self.value <= self.bar
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What one benchmark found."""
+
+    name: str
+    series: tuple[Series, ...]
+    claims: tuple[Claim, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+def interleave(rounds: int, contenders: Mapping[str, Measure]) -> dict[str, tuple[float, ...]]:
+    """Let the contenders take turns, and return the samples of each.
+
+    The first round warms up and is thrown away. Each later round starts with another contender.
+
+    Args:
+        rounds: samples to take of each contender, >= 1.
+        contenders: functions that measure once and return the figure.
+    """
+    names = list(contenders)
+    samples: dict[str, list[float]] = {name: [] for name in names}
+    for turn in range(rounds + 1):
+        first = turn % len(names)
+        for name in names[first:] + names[:first]:
+            gc.collect()
+            figure = contenders[name]()
+            if turn:
+                samples[name].append(figure)
+    return {name: tuple(taken) for name, taken in samples.items()}
+
+
+def per_call_us(calls: int, act: Callable[[], object]) -> float:
+    """Return the microseconds that one of `calls` takes when `act` makes them all."""
+    start = time.perf_counter()
+    act()
+    return (time.perf_counter() - start) / calls * 1e6
+
+
+def elapsed_ms(act: Callable[[], object]) -> float:
+    """Return the milliseconds that `act` takes."""
+    start = time.perf_counter()
+    act()
+    return (time.perf_counter() - start) * 1e3
