@@ -22,6 +22,7 @@ from spade_envs.errors import Corrupt
 STAGING = ".staging"
 _DIR_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _FILE_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+_NO_LINKS = frozenset({errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK})
 _LINK_ERRORS = frozenset({errno.ELOOP, errno.ENOTDIR, errno.EMLINK})
 
 
@@ -161,6 +162,13 @@ def publish_file(root: Path, target: Path, data: bytes) -> bool:
             os.link(stage / "new", target, follow_symlinks=False)
         except FileExistsError:
             return False
+        except OSError as error:
+            if error.errno not in _NO_LINKS:
+                raise
+            # This file system has no hard links; of two writers at once, the later one wins.
+            if os.path.lexists(target):
+                return False
+            os.replace(stage / "new", target)
     sync_folder(target.parent)
     return True
 

@@ -1,4 +1,5 @@
 import dataclasses
+import errno
 import json
 
 import pytest
@@ -246,3 +247,14 @@ def test_publishing_refuses_links_out_of_the_store(store, tmp_path):
     with pytest.raises(Corrupt, match="symbolic link"):
         add(store, 1)
     assert list(outside.iterdir()) == []
+
+
+def test_withdrawing_works_where_there_are_no_hard_links(store, monkeypatch):
+    def no_links(*args, **kwargs):
+        raise OSError(errno.EPERM, "no hard links here")
+
+    add(store, 1, name="maze")
+    monkeypatch.setattr("os.link", no_links)
+    first = store.withdraw("maze-v0", "bad")
+    assert store.withdraw("maze-v0", "worse") == first
+    assert first.withdrawn.startswith("bad")
