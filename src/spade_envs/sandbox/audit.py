@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
+from collections.abc import Iterator
 from typing import Any
 
 _PREFIXES = (
@@ -15,6 +17,7 @@ _MAX_EVENTS = 200
 
 _seen: dict[tuple[str, str], int] = {}
 _started = False
+_muted = False
 
 
 def start() -> None:
@@ -23,6 +26,17 @@ def start() -> None:
     if not _started:
         _started = True
         sys.addaudithook(_hook)
+
+
+@contextlib.contextmanager
+def muted() -> Iterator[None]:
+    """Do not record what the worker itself does."""
+    global _muted
+    _muted = True
+    try:
+        yield
+    finally:
+        _muted = False
 
 
 def events() -> list[dict[str, Any]]:
@@ -34,7 +48,7 @@ def events() -> list[dict[str, Any]]:
 
 
 def _hook(event: str, args: tuple[Any, ...]) -> None:
-    if not event.startswith(_PREFIXES):
+    if _muted or not event.startswith(_PREFIXES):
         return
     detail = ascii(args[0])[:120] if args and type(args[0]) in (str, bytes, int) else ""
     key = (event, detail)

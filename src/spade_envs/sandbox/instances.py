@@ -25,6 +25,10 @@ _MAX_TRACEBACK = 8000
 _WON, _LOST = (msgspec.msgpack.encode({"success": flag}) for flag in (True, False))
 _MAX_SOLUTION = 10_000
 
+# Bound now, since `poison` and foreign code may replace them.
+_seed_python, _get_python, _set_python = random.seed, random.getstate, random.setstate
+_seed_numpy, _get_numpy, _set_numpy = np.random.seed, np.random.get_state, np.random.set_state
+
 
 class _Breach(Exception):
     """A return value that the contract does not allow."""
@@ -70,6 +74,12 @@ class Table:
         except BaseException as error:  # noqa: BLE001  the boundary
             return fault_of(error)
         return None
+
+    def adopt(self, number: int, env: Any, like: int) -> None:
+        """Take a copy of instance `like` as instance `number`."""
+        self.envs[number] = env
+        if like in self._rng:
+            self._rng[number] = self._rng[like]
 
     def discard(self, number: int) -> None:
         """Forget instance `number`."""
@@ -240,14 +250,14 @@ def execution_lines() -> list[str]:
 
 
 def _seed_global(seed: int) -> None:
-    random.seed(seed)
-    np.random.seed(seed & 0xFFFFFFFF)
+    _seed_python(seed)
+    _seed_numpy(seed & 0xFFFFFFFF)
 
 
 def _global_state() -> Any:
-    return random.getstate(), np.random.get_state()
+    return _get_python(), _get_numpy()
 
 
 def _restore_global(state: Any) -> None:
-    random.setstate(state[0])
-    np.random.set_state(state[1])
+    _set_python(state[0])
+    _set_numpy(state[1])

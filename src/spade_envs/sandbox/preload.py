@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib
 import sys
-from types import ModuleType
 
 STDLIB = (
     "__future__", "abc", "array", "ast", "base64", "binascii", "bisect", "calendar", "cmath",
@@ -27,7 +26,7 @@ LATE = (
     "numpy._core._dtype_ctypes", "numpy.lib.recfunctions", "numpy.ma", "stringprep",
     "html.entities",
 )  # fmt: skip
-OURS = ("spade_envs.api", "spade_envs.api.loading")
+OURS = ("spade_envs.api", "spade_envs.api.loading", "spade_envs.sandbox.restricted")
 
 
 def preload() -> None:
@@ -48,13 +47,21 @@ def preload() -> None:
     str(np.arange(3)), repr(np.float64(0.5))
 
 
+_HIDDEN = (
+    "socket", "_socket", "subprocess", "_posixsubprocess", "ctypes", "ctypes.util", "_ctypes",
+    "mmap", "select", "fcntl", "pyseccomp", "multiprocessing", "shutil", "tempfile", "pathlib",
+    "urllib", "urllib.parse", "logging",
+)  # fmt: skip
+
+
+def hide_modules() -> None:
+    """Make what the zygote needed but no environment does impossible to import by name."""
+    for name in _HIDDEN:
+        sys.modules.pop(name, None)
+
+
 def forget_paths() -> None:
     """Make every import of a module that is not loaded a plain ModuleNotFoundError."""
     sys.path[:] = []
     sys.path_importer_cache.clear()
     sys.path_hooks[:] = []
-
-
-def loaded_modules() -> dict[str, ModuleType]:
-    """Return the modules of the standard library, numpy and gymnasium that are loaded."""
-    return {name: module for name, module in sys.modules.items() if type(module) is ModuleType}

@@ -1,10 +1,91 @@
-"""Placeholder."""
+"""Examinations that a worker makes of its own environment, for the gates.
+
+What a probe answers is the word of a process that runs foreign code: good enough to refuse an
+environment, never to trust one.
+"""
 
 from __future__ import annotations
 
+import copy
+import resource
+import warnings
+from collections.abc import Callable
 from typing import Any
 
+from spade_envs.sandbox import audit, effects
+from spade_envs.sandbox.instances import FaultTuple, Table, fault_of
+from spade_envs.sandbox.protocol import Probe
 
-def run(table: Any, request: Any) -> Any:
-    """Run."""
-    return None, ("contract", "no such probe", "")
+_MAX_REPR = 200_000
+_baseline_kib = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+
+
+def run(table: Table, request: Probe) -> tuple[Any, FaultTuple | None]:
+    """Return the answer of the probe, or the fault that it met."""
+    probe = PROBES.get(request.kind)
+    if probe is None:
+        known = ", ".join(sorted(PROBES))
+        return None, ("contract", f"no probe {request.kind!r}; known are {known}", "")
+    try:
+        return probe(table, request.instance, request.args), None
+    except BaseException as error:  # noqa: BLE001  the boundary: the probes call foreign code
+        return None, fault_of(error)
+
+
+def _check_env(table: Table, number: int, _: dict[str, Any]) -> dict[str, Any]:
+    """Run Gymnasium's checker on a fresh object of the same level; `error` is None if it passes."""
+    from gymnasium.utils.env_checker import check_env
+
+    env = table.entry(level=getattr(table.envs[number], "level", 0))
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        error = None
+        try:
+            check_env(env, skip_render_check=True)
+        except Exception as problem:  # noqa: BLE001  foreign code again; the checker asserts
+            error = " ".join(f"{type(problem).__name__}: {problem}".split())[:1000]
+    return {"error": error, "warnings": [str(item.message)[:300] for item in caught[:20]]}
+
+
+def _copy(table: Table, number: int, args: dict[str, Any]) -> dict[str, Any]:
+    """Copy an instance in its present state to the number `into`."""
+    env = table.envs[number]
+    if args.get("how", "deepcopy") == "pickle":
+        # The environment's own state, inside the sandbox; the host never sees these bytes.
+        import pickle  # noqa: TID251
+
+        with audit.muted():
+            twin = pickle.loads(pickle.dumps(env))  # noqa: S301
+    else:
+        twin = copy.deepcopy(env)
+    table.adopt(int(args["into"]), twin, number)
+    return {}
+
+
+def _repr(table: Table, number: int, _: dict[str, Any]) -> str:
+    env = table.envs[number]
+    return (repr(env) + "\n" + str(env))[:_MAX_REPR]
+
+
+def _rss(_: Table, __: int, ___: dict[str, Any]) -> float:
+    """Return the greatest memory in use so far, in MiB beyond an empty worker."""
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return max(0.0, (peak - _baseline_kib) / 1024)
+
+
+def _effects(_: Table, __: int, ___: dict[str, Any]) -> list[str]:
+    return effects.changes()
+
+
+def _audit(_: Table, __: int, ___: dict[str, Any]) -> list[dict[str, Any]]:
+    return audit.events()
+
+
+PROBES: dict[str, Callable[[Table, int, dict[str, Any]], Any]] = {
+    "check_env": _check_env,
+    "copy": _copy,
+    "repr": _repr,
+    "rss_mb": _rss,
+    "effects": _effects,
+    "audit": _audit,
+}

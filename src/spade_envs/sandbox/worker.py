@@ -104,10 +104,9 @@ def serve(descriptor: int, counters: memoryview, layers: tuple[str, ...]) -> Non
 
 
 def _load(request: Load, layers: tuple[str, ...]) -> tuple[Any, dict[str, Any]]:
-    arm: Callable[[], None] | None = poison.install() if request.poison else None
+    if request.poison:
+        poison.install()
     entry, interface, global_rng = execution.load(request.code, request.mode)
-    if arm is not None:
-        arm()
     interface_json = msgspec.to_builtins(interface)
     return entry, {
         "interface": interface_json,

@@ -71,18 +71,20 @@ def _prepare(control: socket.socket, config: dict[str, Any]) -> _Kit:
     hardening.lock_zygote(notes, config["working_dir"])
     linux.die_with_parent()  # changing the user cleared it
     preload.forget_paths()
+    preload.hide_modules()
     abi = landlock.abi()
     require, either = frozenset(config["require"]), bool(config["either"])
     notes.update(_trial(filter_, abi, mapped))
     active = tuple(name for name in layers.ALL if notes.get(name) == "")
     lacking = layers.missing(active, require, either=either)
+    if not lacking:
+        effects.remember()
+        gc.collect()
+        gc.freeze()
     _tell(control, {"notes": notes, "missing": lacking})
     if lacking:
         sys.exit(1)
     zygote_layers = tuple(name for name in active if name in _ZYGOTE_LAYERS)
-    effects.remember()
-    gc.collect()
-    gc.freeze()
     return _Kit(control, filter_, abi, mapped, require, either, zygote_layers)
 
 
