@@ -1,0 +1,90 @@
+"""What became of every attempt of a run: append-only, so that a killed run can go on."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+from dataclasses import dataclass
+from typing import get_args
+
+from spade_envs.errors import Corrupt
+from spade_envs.store import EnvStore
+from spade_envs.store.files import read_file, refuse_links
+from spade_envs.types import Json, RejectionStage
+
+_log = logging.getLogger(__name__)
+
+FOLDER = "ledger"
+_MAX_BYTES = 256 << 20
+_STAGES = frozenset(get_args(RejectionStage))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Line:
+    """One finished attempt."""
+
+    attempt: int
+    digest: str | None = None
+    """Of the environment that came of it, if one did."""
+    stage: RejectionStage | None = None
+    reason: str = ""
+    cursor: Json = None
+    """Where in the corpus the attempt drew its passage."""
+
+
+class Ledger:
+    """The finished attempts of one run.
+
+    A line that was torn by a kill is passed over; its attempt counts as unfinished. Two processes
+    that run the same plan write the same lines, so it does no harm.
+    """
+
+    def __init__(self, store: EnvStore, key: str) -> None:
+        self._path = store.root / FOLDER / f"{key}.jsonl"
+        refuse_links(store.root, FOLDER, self._path.name)
+        self._path.parent.mkdir(exist_ok=True)
+        try:
+            raw = read_file(store.root, f"{FOLDER}/{key}.jsonl", max_bytes=_MAX_BYTES)
+        except FileNotFoundError:
+            raw = b""
+        self._torn = bool(raw) and not raw.endswith(b"\n")
+        self._lines = {line.attempt: line for line in map(_read, raw.split(b"\n")) if line}
+
+    def get(self, attempt: int) -> Line | None:
+        """Return what became of an attempt, or None if it is not finished."""
+        return self._lines.get(attempt)
+
+    def append(self, line: Line) -> None:
+        """Note a finished attempt; it is on disk when this returns."""
+        fields = {name: getattr(line, name) for name in Line.__slots__}
+        data = json.dumps({k: v for k, v in fields.items() if v not in (None, "")}).encode() + b"\n"
+        flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
+        handle = os.open(self._path, flags, 0o644)
+        try:
+            os.write(handle, b"\n" + data if self._torn else data)
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+        self._torn = False
+        self._lines[line.attempt] = line
+
+    def forget(self, attempt: int) -> None:
+        """Treat an attempt as unfinished from now on, in this process."""
+        self._lines.pop(attempt, None)
+
+
+def _read(raw: bytes) -> Line | None:
+    if not raw.strip():
+        return None
+    try:
+        fields = json.loads(raw)
+        line = Line(**fields)
+        if type(line.attempt) is not int or line.attempt < 0:
+            raise Corrupt("no attempt")
+        if isinstance(line.digest, str) == (line.stage in _STAGES):
+            raise Corrupt("neither accepted nor rejected")
+    except (ValueError, TypeError, RecursionError, Corrupt):
+        _log.warning("passed over a line of the generation ledger that is not whole")
+        return None
+    return line
