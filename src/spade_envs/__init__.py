@@ -19,6 +19,10 @@ from spade_envs.registration import register_discovered, register_store
 
 if TYPE_CHECKING:
     from spade_envs.api import TextEnv, ToolEnv, tool
+    from spade_envs.design.parse import parse
+    from spade_envs.gates import check
+    from spade_envs.pipeline.generate import generate
+    from spade_envs.play import reference
     from spade_envs.spaces import AnyText
     from spade_envs.store import EnvStore, open_store
     from spade_envs.types import (
@@ -46,7 +50,11 @@ __all__ = [
     "TextEnv",
     "ToolEnv",
     "__version__",
+    "check",
+    "generate",
     "open_store",
+    "parse",
+    "reference",
     "register_store",
     "tool",
 ]
@@ -64,7 +72,11 @@ _HOMES = {
     "Skill": "types",
     "TextEnv": "api",
     "ToolEnv": "api",
+    "check": "gates",
+    "generate": "pipeline.generate",
     "open_store": "store",
+    "parse": "design.parse",
+    "reference": "play",
     "tool": "api",
 }
 

@@ -20,6 +20,7 @@ from spade_envs.errors import SpadeError, Withdrawn
 from spade_envs.store.discovery import ENV_VARIABLE, discover
 from spade_envs.store.envstore import EnvStore, open_store
 from spade_envs.store.index import IndexLine, load
+from spade_envs.store.locate import locate
 
 logger = logging.getLogger(__name__)
 
@@ -105,8 +106,39 @@ def refuse_withdrawn(ref: str, reason: str, **_: Any) -> NoReturn:
 def register_catch_all() -> None:
     """Let `gym.make("spade/Env-v0", ref=...)` make any environment in any store."""
     gym.registry[CATCH_ALL_ID] = EnvSpec(
-        id=CATCH_ALL_ID, entry_point=ENTRY_POINT, vector_entry_point=VECTOR_ENTRY_POINT
+        id=CATCH_ALL_ID,
+        entry_point="spade_envs.registration:make_any",
+        vector_entry_point="spade_envs.registration:make_any_vector",
     )
+
+
+def make_any(ref: str, store: str | None = None, **options: Any) -> gym.Env[str, str]:
+    """Return the environment that `ref` names, registered or not; see `play.env.make_env`.
+
+    Args:
+        ref: id, name, digest or the first 12 or more digits of a digest.
+        store: folder of the envstore; None looks into the default store and the starter store.
+        **options: `level`, `isolation` and so on.
+
+    Raises:
+        NotFound: no store holds it.
+        Withdrawn: the version was withdrawn.
+    """
+    from spade_envs.play.env import make_env
+
+    return make_env(**_place_of(ref, store), **options)
+
+
+def make_any_vector(ref: str, store: str | None = None, **options: Any) -> gym.vector.VectorEnv:
+    """Return several instances of what `ref` names; see `make_any`."""
+    from spade_envs.play.vector import make_vector_env
+
+    return make_vector_env(**_place_of(ref, store), **options)
+
+
+def _place_of(ref: str, store: str | None) -> dict[str, str]:
+    record = locate(ref) if store is None else open_store(store).get(ref)
+    return {"ref": record.id, "store": str(record.store), "digest": record.digest}
 
 
 def register_discovered() -> int:

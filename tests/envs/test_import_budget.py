@@ -26,7 +26,11 @@ PUBLIC = [
     "TextEnv",
     "ToolEnv",
     "__version__",
+    "check",
+    "generate",
     "open_store",
+    "parse",
+    "reference",
     "register_store",
     "tool",
 ]

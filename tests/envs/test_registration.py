@@ -35,7 +35,8 @@ def registry(monkeypatch):
     """Give each test a registry that it can spoil, and the stub as entry point."""
     before = dict(gym.registry)
     stub = types.ModuleType("spade_envs.play.env")
-    stub.make_env = Stub
+    # A class has metadata, a function none: Gymnasium would look for render modes in it.
+    stub.make_env = lambda **made_with: Stub(**made_with)
     monkeypatch.setitem(sys.modules, "spade_envs.play.env", stub)
     yield gym.registry
     gym.registry.clear()
@@ -124,9 +125,15 @@ def test_unknown_ids_get_a_suggestion(store):
         gym.make("spade/graph-colouring-v3")
 
 
-def test_catch_all_takes_any_reference():
-    env = gym.make(CATCH_ALL_ID, ref="maze", store="/somewhere")
-    assert env.unwrapped.made_with == {"ref": "maze", "store": "/somewhere"}
+def test_catch_all_takes_any_reference_to_any_store(store, monkeypatch):
+    record = add(store, 1, name="maze")
+    place = {"ref": record.id, "store": str(store.root), "digest": record.digest}
+    by_digest = gym.make(CATCH_ALL_ID, ref=record.digest[7:19], store=str(store.root), level=3)
+    assert by_digest.unwrapped.made_with == {**place, "level": 3}
+    monkeypatch.setenv("SPADE_ENVSTORE", str(store.root))
+    assert gym.make(CATCH_ALL_ID, ref="maze").unwrapped.made_with == place
+    with pytest.raises(NotFound, match="did you mean 'maze'"):
+        gym.make(CATCH_ALL_ID, ref="mazes")
 
 
 def test_two_stores_with_one_id(tmp_path, caplog):

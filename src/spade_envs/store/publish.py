@@ -43,9 +43,7 @@ from spade_envs.store.layout import (
 from spade_envs.store.read import clean_line, read_tombstone, read_version
 from spade_envs.types import EnvSource, Interface, Json, Rejection, Report
 
-_MEASURED = frozenset(
-    {"floor", "ceiling", "levels", "success_rate", "best_constant", "cross_seed", "played"}
-)
+_MEASURED = frozenset({"floor", "ceiling", "levels", "success_rate", "best_constant", "cross_seed"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
