@@ -136,7 +136,7 @@ def make_any_vector(ref: str, store: str | None = None, **options: Any) -> gym.v
     return make_vector_env(**_place_of(ref, store), **options)
 
 
-def _place_of(ref: str, store: str | None) -> dict[str, str]:
+def _place_of(ref: str, store: str | None) -> dict[str, Any]:
     record = locate(ref) if store is None else open_store(store).get(ref)
     return {"ref": record.id, "store": str(record.store), "digest": record.digest}
 
