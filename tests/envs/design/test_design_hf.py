@@ -1,0 +1,103 @@
+import pytest
+
+from spade_envs.design.clients import CompletionRequest, open_designer
+from spade_envs.errors import ClientError, ConfigError
+from spade_envs.types import Message
+
+torch = pytest.importorskip("torch")
+transformers = pytest.importorskip("transformers")
+
+WORDS = ["<pad>", "<eos>", "<unk>", *"abcdefghijklmnopqrstuvwxyz"]
+TEMPLATE = "{% for m in messages %}{{ m['content'] }} {% endfor %}"
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    import tokenizers
+
+    path = tmp_path_factory.mktemp("tiny")
+    vocabulary = {word: index for index, word in enumerate(WORDS)}
+    model = tokenizers.models.WordLevel(vocabulary, unk_token="<unk>")
+    tokenizer = tokenizers.Tokenizer(model)
+    tokenizer.pre_tokenizer = tokenizers.pre_tokenizers.WhitespaceSplit()
+    fast = transformers.PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer, pad_token="<pad>", eos_token="<eos>", unk_token="<unk>"
+    )
+    fast.chat_template = TEMPLATE
+    fast.save_pretrained(path)
+    torch.manual_seed(0)
+    config = transformers.LlamaConfig(
+        vocab_size=len(WORDS),
+        hidden_size=16,
+        intermediate_size=32,
+        num_hidden_layers=1,
+        num_attention_heads=2,
+        max_position_embeddings=64,
+        eos_token_id=1,
+        pad_token_id=0,
+    )
+    transformers.LlamaForCausalLM(config).save_pretrained(path)
+    return path
+
+
+def request(words, seed, **changes):
+    fields = {"messages": (Message("user", words),), "seed": seed, "max_tokens": 12, **changes}
+    return CompletionRequest(**fields)
+
+
+def test_a_row_does_not_depend_on_its_neighbours(folder):
+    designer = open_designer(f"hf:{folder}", batch_size=3, device="cpu")
+    requests = [
+        request(words, seed) for words, seed in (("a b c", 1), ("d", 2), ("a b c", 3), ("e f", 4))
+    ]
+    together = [answer.text for answer in designer.complete_many(requests)]
+    alone = [
+        designer.complete(r.messages, seed=r.seed, max_tokens=12, temperature=0.8).text
+        for r in requests
+    ]
+    assert together == alone
+    assert together[0] != together[2]
+    assert len(set(together)) == 4
+
+
+def test_temperature_zero_ignores_the_seed_and_limits_hold(folder):
+    designer = open_designer(f"hf:{folder}", device="cpu")
+    answers = designer.complete_many(
+        [request("a b", 1, temperature=0.0), request("a b", 2, temperature=0.0, max_tokens=3)]
+    )
+    assert answers[0].text.startswith(answers[1].text)
+    assert answers[1].completion_tokens <= 3
+    assert answers[0].prompt_tokens == 2
+    assert {a.finish_reason for a in answers} <= {"stop", "length"}
+    assert designer.name == folder.name
+
+
+def test_sampling_follows_the_model_distribution(folder):
+    designer = open_designer(f"hf:{folder}", batch_size=400, device="cpu")
+    answers = designer.complete_many(
+        [request("a", seed, max_tokens=1, temperature=1.0) for seed in range(400)]
+    )
+    # An untrained model is nearly uniform over its 29 tokens, three of which print nothing.
+    assert len({answer.text for answer in answers}) > 20
+
+
+def test_prompts_that_do_not_fit(folder):
+    designer = open_designer(f"hf:{folder}", device="cpu")
+    answers = designer.complete_many([request("a " * 80, 1), request("b", 2)])
+    assert "takes 64" in str(answers[0])
+    assert isinstance(answers[0], ClientError)
+    assert answers[1].text
+
+
+def test_models_that_cannot_be_used(tmp_path, folder):
+    with pytest.raises(ConfigError, match="cannot load"):
+        open_designer(f"hf:{tmp_path}")
+    with pytest.raises(ConfigError, match="batch_size"):
+        open_designer(f"hf:{folder}", batch_size=0)
+    tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
+    tokenizer.chat_template = None
+    tokenizer.save_pretrained(tmp_path)
+    transformers.AutoModelForCausalLM.from_pretrained(folder).save_pretrained(tmp_path)
+    (tmp_path / "chat_template.jinja").unlink(missing_ok=True)
+    with pytest.raises(ConfigError, match="no chat template"):
+        open_designer(f"hf:{tmp_path}")
