@@ -88,20 +88,16 @@ def _import(
     name: str,
     globals_: Any = None,
     locals_: Any = None,
-    fromlist: tuple[str, ...] = (),
+    fromlist: Any = (),
     level: int = 0,
 ) -> Any:
+    if type(fromlist) is list and name in sys.modules:
+        return sys.modules[name]  # C code imports so, with the globals of whoever called it
     if level or name not in names.ALLOWED_MODULES | names.CLOCK_MODULES:
         raise ImportError(f"import of {name} is not allowed")
     if fromlist or "." not in name:
         return _facade(name)
-    return _Root(sys.modules[name.split(".")[0]])
-
-
-class _Root(_Facade):
-    """The package that `import a.b` binds; its allowed parts can be reached."""
-
-    __slots__ = ()
+    return _Facade(sys.modules[name.split(".")[0]])
 
 
 def _getattr(owner: Any, name: str, *default: Any) -> Any:
