@@ -90,7 +90,7 @@ class SandboxedEnv(gym.Env[str, str]):
         ends = (outcome.terminated, outcome.truncated)
         return outcome.observation, outcome.reward, *ends, dict(outcome.info)
 
-    def render(self) -> str | None:  # type: ignore[override]
+    def render(self) -> str | None:
         """Return the last observation if `render_mode` is `ansi`."""
         return self._shown if self.render_mode == "ansi" else None
 

@@ -65,12 +65,13 @@ class LocalSession:
             if seed is None:
                 raise ConfigError("reset needs a seed for every instance")
             reply = self._table.reset(instance, seed, options)
+            _, observation, *_, cut, info, fault = reply
             outcomes.append(
                 ResetOutcome(
-                    observation=reply[0],
-                    info=msgspec.msgpack.decode(reply[5]),
-                    fault=None if reply[6] is None else _fault(reply[6], "reset"),
-                    observation_cut=reply[4],
+                    observation=observation,
+                    info=msgspec.msgpack.decode(info) if info else {},
+                    fault=None if fault is None else _fault(fault, "reset"),
+                    observation_cut=cut,
                 )
             )
         return outcomes
@@ -99,14 +100,15 @@ class LocalSession:
 
 
 def _step_outcome(reply: ReplyTuple) -> StepOutcome:
+    _, observation, reward, terminated, truncated, cut, info, fault = reply
     return StepOutcome(
-        observation=reply[0],
-        reward=reply[1],
-        terminated=reply[2],
-        truncated=reply[3],
-        observation_cut=reply[4],
-        info=msgspec.msgpack.decode(reply[5]),
-        fault=None if reply[6] is None else _fault(reply[6], "step"),
+        observation=observation,
+        reward=reward,
+        terminated=terminated,
+        truncated=truncated,
+        observation_cut=cut,
+        info=msgspec.msgpack.decode(info) if info else {},
+        fault=None if fault is None else _fault(fault, "step"),
     )
 
 
