@@ -13,6 +13,8 @@ from spade_envs.registration import CATCH_ALL_ID, register_discovered, register_
 from spade_envs.spaces import AnyText
 from spade_envs.store import open_store
 
+PARSED = ("namespace", "name", "version")
+
 
 class Stub(gym.Env):
     """Stands in for the sandboxed environment: it only remembers what it was made with."""
@@ -68,6 +70,7 @@ def test_specs_are_plain_json_and_survive_it(store):
     spec = gym.spec("spade/alice.maze-v0")
     back = EnvSpec.from_json(spec.to_json())
     assert back == spec
+    assert vars(spec) == vars(EnvSpec(**{k: v for k, v in vars(spec).items() if k not in PARSED}))
     assert (spec.entry_point, spec.vector_entry_point) == (
         "spade_envs.play.env:make_env",
         "spade_envs.play.vector:make_vector_env",

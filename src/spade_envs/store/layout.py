@@ -118,12 +118,11 @@ def _is_folder(path: Path) -> bool:
 def _versions(folder: str) -> Iterator[tuple[int, bool]]:
     for entry in _folders(folder):
         if match := _VERSION.fullmatch(entry.name):
-            yield int(match[1]), os.path.lexists(f"{entry.path}/{TOMBSTONE}")
+            tombstone = f"{entry.path}/{TOMBSTONE}"
+            yield int(match[1]), os.access(tombstone, os.F_OK, follow_symlinks=False)
 
 
-def _folders(path: str | Path) -> Iterator[os.DirEntry[str]]:
-    """Give the entries that are folders and not links."""
+def _folders(path: str | Path) -> list[os.DirEntry[str]]:
+    """Return the entries that are folders and not links."""
     with os.scandir(path) as entries:
-        for entry in entries:
-            if entry.is_dir(follow_symlinks=False):
-                yield entry
+        return [entry for entry in entries if entry.is_dir(follow_symlinks=False)]

@@ -234,6 +234,7 @@ def test_a_tombstone_that_cannot_be_read_still_withdraws(store):
     path.symlink_to("/nowhere")
     with pytest.raises(Withdrawn):
         store.get("maze-v0")
+    assert [record.withdrawn for record in store.records()] == ["no readable reason given"]
     assert "tombstone" in {problem.kind for problem in store.verify()}
 
 
@@ -253,7 +254,7 @@ def test_a_read_only_store_works_without_writes(store, monkeypatch):
     record = add(store, 1, name="maze")
     (store.root / "index.jsonl").unlink()
     before = sorted(store.root.rglob("*"))
-    monkeypatch.setattr("os.access", lambda *_: False)
+    monkeypatch.setattr("os.access", lambda *_, **__: False)
     assert store.read_only
     assert store.records() == [record]
     assert store.source(store.get("maze")).code
