@@ -10,21 +10,30 @@ import click
 from spade_envs.cli.stores import json_option, source_of, store_option
 
 if TYPE_CHECKING:
-    from spade_envs.gates import Depth
+    from spade_envs.gates.subject import Depth
 
 
 @click.command("check")
 @click.argument("targets", metavar="FILE|ID...", nargs=-1, required=True)
 @click.option("--quick", "depth", flag_value="quick", help="Fewer seeds: about a second.")
 @click.option("--deep", "depth", flag_value="deep", help="Every gate, even after failures.")
-@click.option("--seeds", type=click.IntRange(2, 1000), help="Seeds per level.")
+@click.option("--seeds", type=click.IntRange(3, 1000), default=20, show_default=True)
+@click.option(
+    "--deadline",
+    "deadline_s",
+    type=click.FloatRange(1),
+    default=120.0,
+    show_default=True,
+    help="Seconds for one target; gates left over are skipped.",
+)
 @click.option("--all", "every", is_flag=True, help="Show the gates that passed, too.")
 @store_option
 @json_option
 def check_command(
     targets: tuple[str, ...],
     depth: Depth | None,
-    seeds: int | None,
+    seeds: int,
+    deadline_s: float,
     every: bool,
     store: str | None,
     as_json: bool,
@@ -42,7 +51,7 @@ def check_command(
     reports = []
     with progress(len(sources), "checking") as bar:
         for target, source in sources:
-            report = check(source, depth=depth or "standard", **({"seeds": seeds} if seeds else {}))
+            report = check(source, depth=depth or "standard", seeds=seeds, deadline_s=deadline_s)
             reports.append((target, report))
             bar.advance(bar.task_ids[0])
             if not as_json:
