@@ -56,17 +56,16 @@ def show_command(ref: str, store: str | None, with_source: bool, as_json: bool) 
     from spade_envs.cli.output import clean, echo_json, print_table
     from spade_envs.cli.verdicts import result_rows
 
-    opened, record = find(ref, store)
-    source = opened.source(record)
+    opened, record = find(ref, store, withdrawn=True)
     if with_source:
-        click.echo(clean(source.code), nl=False)
+        click.echo(clean(opened.source(record).code), nl=False)
         return
     manifest = opened.manifest(record).model_dump(mode="json")
     report = opened.report(record)
     if as_json:
         from spade_envs.gates import report_to_json
 
-        document = {"record": _row(record), "manifest": manifest, "source": source.code}
+        document = {"record": _row(record), "manifest": manifest}
         echo_json({**document, "report": report_to_json(report)})
         return
     print_table(record.id, ("", ""), [(key, value) for key, value in _facts(record, manifest)])
@@ -101,6 +100,7 @@ def _facts(record: Record, manifest: dict[str, Any]) -> list[tuple[str, object]]
         ("skills", ", ".join(record.skills)),
         ("digest", record.digest),
         ("licence", record.licence),
+        ("withdrawn", record.withdrawn or "no"),
         ("created", provenance.get("created", "")),
         ("designer", designer.get("model", "written by hand")),
     ]

@@ -44,8 +44,13 @@ def readable_stores(store: str | None) -> list[EnvStore]:
     return found
 
 
-def find(ref: str, store: str | None) -> tuple[EnvStore, Record]:
+def find(ref: str, store: str | None, *, withdrawn: bool = False) -> tuple[EnvStore, Record]:
     """Return the first store that holds `ref`, and its record.
+
+    Args:
+        ref: id, name or digest.
+        store: the only store to look in, or None for every discovered one.
+        withdrawn: give a withdrawn version too.
 
     Raises:
         NotFound: none does; the message is that of the first store.
@@ -54,7 +59,7 @@ def find(ref: str, store: str | None) -> tuple[EnvStore, Record]:
     missing: NotFound | None = None
     for opened in readable_stores(store):
         try:
-            return opened, opened.get(ref)
+            return opened, opened.get(ref, withdrawn=withdrawn)
         except NotFound as error:
             missing = missing or error
     raise missing or NotFound(f"there is no environment {ref!r}")
