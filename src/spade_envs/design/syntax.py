@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import ast
+import threading
 import warnings
 from dataclasses import dataclass
+
+_lock = threading.Lock()
 
 MAX_SOURCE_CHARS = 200_000
 """Longer sources are refused; an environment is a few hundred lines."""
@@ -47,16 +50,14 @@ class Budget:
 
 
 def parse_python(code: str, budget: Budget | None = None) -> ast.Module | Problem:
-    """Return the syntax tree of `code`, or why there is none; never raises.
-
-    Not safe to call from several threads at once before Python 3.14: it silences warnings.
-    """
+    """Return the syntax tree of `code`, or why there is none; never raises."""
     if len(code) > MAX_SOURCE_CHARS:
         return Problem(f"the source is longer than {MAX_SOURCE_CHARS} characters")
     if budget is not None and not budget.take(len(code)):
         return Problem("gave up: too much text to parse", kind="Budget")
     try:
-        with warnings.catch_warnings():
+        # Filters of warnings belong to the process, so threads must not change them at once.
+        with _lock, warnings.catch_warnings():
             warnings.simplefilter("ignore")
             return ast.parse(code)
     except SyntaxError as error:

@@ -87,7 +87,6 @@ def _round(
     workers: int,
 ) -> Iterator[Design]:
     answers = complete_all(designer, requests)
-    # Parsed here, in one thread: see parse_python.
     parsed = [_parsed(*pair) for pair in zip(requests, answers, strict=True)]
 
     def checked(design: Design) -> Design:

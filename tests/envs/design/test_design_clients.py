@@ -134,8 +134,12 @@ class Handler(BaseHTTPRequestHandler):
         self._send(
             200,
             {
-                "id": "1", "object": "chat.completion", "created": 1, "usage": usage,
-                "model": asked["model"], "choices": [] if asked["seed"] == 99 else choices,
+                "id": "1",
+                "object": "chat.completion",
+                "created": 1,
+                "usage": usage,
+                "model": asked["model"],
+                "choices": [] if asked["seed"] == 99 else choices,
             },
         )
 

@@ -29,6 +29,7 @@ from spade_envs.design.prompting import (
 )
 from spade_envs.design.skills import SKILL_TEXTS
 from spade_envs.errors import ConfigError
+from spade_envs.sandbox.names import ALLOWED_MODULES
 from spade_envs.types import (
     COGNITIVE_SKILLS,
     TOOL_SKILLS,
@@ -193,3 +194,7 @@ def test_choice_of_skills():
 def test_prompt_is_json_able():
     brief = build_brief(passage(), seed=0, skill=Skill.OPTIMIZATION)
     assert json.loads(json.dumps([m.content for m in render_prompt(brief)]))[1].startswith("Write")
+
+
+def test_the_sandbox_admits_what_the_prompt_allows():
+    assert {name.split(".")[0] for name in IMPORTS} <= {n.split(".")[0] for n in ALLOWED_MODULES}
