@@ -88,6 +88,9 @@ class Table:
 
     def reset(self, number: int, seed: int, options: dict[str, Any] | None) -> ReplyTuple:
         """Start an episode; global generators are seeded too if the source uses them."""
+        if number not in self.envs:
+            # Foreign code has emptied the table. The host asks again in a fresh process.
+            raise SystemExit
         if self.keep_global_rng:
             _seed_global(seed)
         try:
@@ -111,10 +114,13 @@ class Table:
             if type(result) is not tuple or len(result) != 5:
                 raise _Breach(f"step returned {_describe(result)}, not a 5-tuple")
             observation, reward, terminated, truncated, info = result
-            if type(observation) is not str or len(observation) > self._most_chars:
+            cut = False
+            if (
+                type(observation) is not str
+                or len(observation) > self._most_chars
+                or not observation.isascii()
+            ):
                 observation, cut = self._observation(observation)
-            else:
-                cut = False
             return (
                 number,
                 observation,

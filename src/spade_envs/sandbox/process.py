@@ -20,7 +20,7 @@ from spade_envs.sandbox.protocol import MAX_VALUE_BYTES, Load, Mode, Replies, Re
 from spade_envs.types import EnvSource, Fault, Interface, Limits
 
 _FRAME_SLACK = 65_536
-_MAX_STARVED = 2.0
+_MAX_STARVED = 1.0
 """Time spent waiting for a processor extends a deadline by at most this multiple of it."""
 _LOOK_EVERY_S = 0.5
 

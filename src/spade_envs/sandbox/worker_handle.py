@@ -329,7 +329,7 @@ class Worker:
     ) -> None:
         """Fill the open positions of `outcomes`, at the cost of as few processes as needed."""
         left = [position for position, outcome in enumerate(outcomes) if outcome is None]
-        kills = 0
+        kills, before = 0, self._generation if self.alive else -1
         while left:
             left = self._restored(op, left, items, instances, outcomes)
             if not left:
@@ -342,6 +342,10 @@ class Worker:
                 at = process.under_way()
                 self._kill()
                 kills += 1
+                if op == "reset" and broken.kind != "timeout" and self._generation == before:
+                    # What an earlier step left behind in the process may be to blame: ask again.
+                    left = [position for position in left if outcomes[position] is None]
+                    continue
                 fault = Fault(kind=broken.kind, op=op, message=broken.message)
                 unanswered = [position for position in left if outcomes[position] is None]
                 culprit = left[at] if at < len(left) else left[-1]
