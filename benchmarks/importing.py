@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 from benchmarks.timing import Claim, Measure, Result, Scale, Series, interleave
@@ -46,7 +47,7 @@ def run(scale: Scale) -> Result:
             "the same, gym.make, reset, close": _MAKE.format(**fields),
         }
         contenders = {label: _timed(body, environ) for label, body in labels.items()}
-        taken = interleave(scale.rounds, contenders)
+        taken = interleave(scale, contenders)
     series = tuple(Series(name, "s", samples) for name, samples in taken.items())
     extra = series[1].median - series[0].median
     text = f"import spade_envs, {scale.stored} stored: seconds more than import gymnasium"
@@ -77,7 +78,7 @@ def _fill(store: EnvStore, count: int) -> str:
         name = f"bench.room-{number:05d}"
         (Path(store.root) / ENVS / name / "v0").mkdir(parents=True)
         lines.append(_renamed(line, f"spade/{name}-v0", number))
-    index.write_index(store.root, lines)
+    index.write_index(store.root, lines, scanned_at_ns=time.time_ns())
     return record.id
 
 

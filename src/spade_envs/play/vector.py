@@ -101,17 +101,22 @@ class SandboxedVectorEnv(VectorEnv[tuple[str, ...], Sequence[str], NDArray[Any]]
         if self.autoreset_mode is AutoresetMode.DISABLED and waiting.any():
             ended = np.flatnonzero(waiting).tolist()
             raise gym.error.ResetNeeded(f"reset the ended instances first: {ended}")
-        running = [int(i) for i in np.flatnonzero(~waiting)]
+        chosen = np.flatnonzero(~waiting)
+        running = chosen.tolist()
         rewards = np.zeros(self.num_envs)
         terminated = np.zeros(self.num_envs, dtype=np.bool_)
         truncated = np.zeros(self.num_envs, dtype=np.bool_)
-        infos: list[dict[str, Any] | None] = [None] * self.num_envs
-        for index, outcome in zip(running, self._take(running, actions), strict=True):
-            failed = outcome.fault is not None
-            self._observations[index] = FAULT_TEXT if failed else outcome.observation
-            rewards[index] = outcome.reward
-            terminated[index], truncated[index] = outcome.terminated, outcome.truncated
-            infos[index] = fault_info(outcome.fault) if outcome.fault else dict(outcome.info)
+        infos: list[Mapping[str, Any] | None] = [None] * self.num_envs
+        outcomes = self._take(running, actions)
+        rewards[chosen] = [outcome.reward for outcome in outcomes]
+        terminated[chosen] = [outcome.terminated for outcome in outcomes]
+        truncated[chosen] = [outcome.truncated for outcome in outcomes]
+        for index, outcome in zip(running, outcomes, strict=True):
+            if outcome.fault is None:
+                self._observations[index], infos[index] = outcome.observation, outcome.info
+            else:
+                self._observations[index] = FAULT_TEXT
+                infos[index] = fault_info(outcome.fault)
         self._over = terminated | truncated
         if self.autoreset_mode is AutoresetMode.SAME_STEP:
             self._reset_ended(infos)
@@ -125,7 +130,7 @@ class SandboxedVectorEnv(VectorEnv[tuple[str, ...], Sequence[str], NDArray[Any]]
         """Stop the worker."""
         self._session.close()
 
-    def _reset_ended(self, infos: list[dict[str, Any] | None]) -> None:
+    def _reset_ended(self, infos: list[Mapping[str, Any] | None]) -> None:
         ended = [int(i) for i in np.flatnonzero(self._over)]
         last = {i: {"final_obs": self._observations[i], "final_info": infos[i]} for i in ended}
         begun = self._begin(ended, [None] * self.num_envs)
@@ -156,6 +161,10 @@ class SandboxedVectorEnv(VectorEnv[tuple[str, ...], Sequence[str], NDArray[Any]]
         return infos
 
     def _take(self, running: Sequence[int], actions: Sequence[str]) -> list[StepOutcome]:
+        if not self._reset_faults:
+            instances = self._instances
+            requests = [(instances[index], actions[index]) for index in running]
+            return self._session.step(requests) if requests else []
         sound = [index for index in running if index not in self._reset_faults]
         requests = [(self._instances[index], actions[index]) for index in sound]
         taken = dict(zip(sound, self._session.step(requests) if requests else [], strict=True))
@@ -181,6 +190,8 @@ class SandboxedVectorEnv(VectorEnv[tuple[str, ...], Sequence[str], NDArray[Any]]
             raise gym.error.ResetNeeded("call reset() first")
         if isinstance(actions, str) or len(actions) != self.num_envs:
             raise ConfigError(f"step takes a sequence of {self.num_envs} str, one per instance")
+        if {*map(type, actions)} == {str}:
+            return actions
         wrong = next((action for action in actions if not isinstance(action, str)), None)
         if wrong is not None:
             raise ConfigError(f"an action is a str, not {type(wrong).__name__}")

@@ -6,6 +6,7 @@ Reading loads no pydantic, so `gym.make` stays light; writing and full validatio
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -248,7 +249,8 @@ class EnvStore:
         """
         self._require_writable()
         sweep_staging(self.root)
-        return self._write_derived(index.rebuild(self.root))
+        begun_ns = time.time_ns()
+        return self._write_derived(index.rebuild(self.root), begun_ns)
 
     def verify(self, deep: bool = False) -> list[Problem]:
         """Check every file of the store; gives problems and notes, the former first.
@@ -261,10 +263,11 @@ class EnvStore:
         return verify(self.root, deep=deep)
 
     def _refresh(self) -> None:
-        self._write_derived(index.load(self.root))
+        begun_ns = time.time_ns()
+        self._write_derived(index.load(self.root), begun_ns)
 
-    def _write_derived(self, lines: list[index.IndexLine]) -> int:
-        index.write_index(self.root, lines)
+    def _write_derived(self, lines: list[index.IndexLine], scanned_at_ns: int) -> int:
+        index.write_index(self.root, lines, scanned_at_ns=scanned_at_ns)
         replace_file(self.root, self.root / layout.CATALOG, render(lines))
         return len(lines)
 

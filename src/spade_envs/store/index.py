@@ -8,12 +8,13 @@ and an index that is missing or unreadable is rebuilt. So an index is never wron
 from __future__ import annotations
 
 import logging
+import os
 from pathlib import Path
 
 import msgspec
 
 from spade_envs.errors import Corrupt, FormatTooNew, NotFound
-from spade_envs.ids import EnvId
+from spade_envs.ids import NAMESPACE, EnvId
 from spade_envs.store.files import read_file, replace_file
 from spade_envs.store.layout import INDEX, MAX_INDEX_BYTES, scan
 from spade_envs.store.read import clean_line, read_tombstone, read_version
@@ -53,16 +54,26 @@ class IndexLine(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
         )
 
 
+_CLOCK_MARGIN_NS = 2_000_000_000
+"""File systems stamp with a coarse clock, and a shared one with a clock of its own."""
+
 _DECODER = msgspec.json.Decoder(IndexLine)
 
 
-def load(root: Path) -> list[IndexLine]:
+def load(root: Path, *, trusting: bool = False) -> list[IndexLine]:
     """Return one line for every readable version of the store, sorted by name and version.
 
     Versions that cannot be read are logged and left out; `verify` says what is wrong with them.
+
+    Args:
+        root: folder of the store.
+        trusting: believe the index about every name whose folder is older than the index. Much
+            faster; may miss a withdrawal whose writer was killed, which `get` does not.
     """
-    present = scan(root)
+    written_at_ns = _modified_ns(root / INDEX)  # before the reading: a rival may replace the file
     indexed = read_index(root) or {}
+    known = _known(indexed) if trusting else None
+    present = scan(root, known=known, known_at_ns=written_at_ns)
     if stray := indexed.keys() - present.keys():
         logger.warning(
             "%s names %d version(s) that are not there, such as %s",
@@ -79,6 +90,21 @@ def load(root: Path) -> list[IndexLine]:
             lines.append(line)
     lines.sort(key=_order)
     return lines
+
+
+def _modified_ns(path: Path) -> int:
+    try:
+        return path.stat().st_mtime_ns
+    except OSError:
+        return 0
+
+
+def _known(indexed: dict[str, IndexLine]) -> dict[str, dict[str, bool]]:
+    known: dict[str, dict[str, bool]] = {}
+    for env_id, line in indexed.items():
+        name = env_id.rpartition("-v")[0].removeprefix(f"{NAMESPACE}/")
+        known.setdefault(name, {})[env_id] = line.withdrawn is not None
+    return known
 
 
 def rebuild(root: Path) -> list[IndexLine]:
@@ -121,15 +147,24 @@ def encode(lines: list[IndexLine]) -> bytes:
     return b"".join(msgspec.json.encode(line, order="sorted") + b"\n" for line in lines)
 
 
-def write_index(root: Path, lines: list[IndexLine]) -> None:
-    """Replace the index, at once, if it says something else."""
+def write_index(root: Path, lines: list[IndexLine], *, scanned_at_ns: int) -> None:
+    """Replace the index, at once.
+
+    Args:
+        root: folder of the store.
+        lines: what the index says from now on.
+        scanned_at_ns: when the folders were looked at; it becomes the file's modification time, so
+            that what is published between the look and the write is not taken for indexed.
+    """
+    stamp_ns = scanned_at_ns - _CLOCK_MARGIN_NS
     data = encode(lines)
     try:
-        if read_file(root, INDEX, max_bytes=MAX_INDEX_BYTES) == data:
-            return
+        same = read_file(root, INDEX, max_bytes=MAX_INDEX_BYTES) == data
     except (OSError, Corrupt):
-        pass
-    replace_file(root, root / INDEX, data)
+        same = False
+    if not same:
+        replace_file(root, root / INDEX, data)
+    os.utime(root / INDEX, ns=(stamp_ns, stamp_ns))
 
 
 def _order(line: IndexLine) -> tuple[str, int]:

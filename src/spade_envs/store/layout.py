@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from spade_envs.errors import ConfigError, Corrupt, FormatTooNew, IdError, NotFound
@@ -84,13 +84,25 @@ def check_marker(root: Path) -> None:
         raise Corrupt(f"{where}: namespace must be {NAMESPACE!r}, and there are no other keys")
 
 
-def scan(root: Path) -> dict[str, bool]:
+def scan(
+    root: Path, *, known: Mapping[str, Mapping[str, bool]] | None = None, known_at_ns: int = 0
+) -> dict[str, bool]:
     """Return the ids of all versions that are there, each with whether it is withdrawn.
 
     Looks at names only and opens no file. Folders that no environment can have are passed over.
+
+    Args:
+        root: folder of the store.
+        known: name -> (id -> withdrawn), taken as true for every name whose folder has not changed
+            since `known_at_ns`.
+        known_at_ns: time in nanoseconds, compared with the folders' modification times.
     """
     found: dict[str, bool] = {}
     for folder in _folders(root / ENVS) if _is_folder(root / ENVS) else ():
+        trusted = known.get(folder.name) if known else None
+        if trusted and folder.stat(follow_symlinks=False).st_mtime_ns < known_at_ns:
+            found.update(trusted)
+            continue
         try:
             name = check_name(folder.name)
         except IdError:
