@@ -1,6 +1,6 @@
 from itertools import pairwise
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from spade_envs.corpus.chunking import spans
@@ -10,6 +10,7 @@ TEXTS = st.lists(
 ).map("".join)
 
 
+@settings(deadline=None)
 @given(text=TEXTS, words=st.integers(1, 20))
 def test_passages_hold_every_word_once_and_in_order(text, words):
     found = spans(text, words)

@@ -3,13 +3,14 @@ import subprocess
 import sys
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from spade_envs.corpus import Cursor, open_corpus
 from spade_envs.errors import CorpusError
 
 
+@settings(deadline=None)
 @given(seed=st.integers(-(2**40), 2**40), count=st.integers(1, 60), epoch=st.integers(0, 5))
 def test_an_epoch_visits_every_passage_once(seed, count, epoch):
     drawn = [
@@ -19,6 +20,7 @@ def test_an_epoch_visits_every_passage_once(seed, count, epoch):
     assert sorted(drawn) == list(range(count))
 
 
+@settings(deadline=None)
 @given(
     cursor=st.builds(
         Cursor, seed=st.integers(), position=st.integers(min_value=0), corpus=st.text(max_size=9)

@@ -2,7 +2,7 @@ import ast
 import textwrap
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from spade_envs.design.novelty import ast_hash
@@ -124,6 +124,7 @@ def test_value_is_pinned():
     assert digest("def f(a):\n    return a + 1\n")[:16] == "82677febbee3a5c3"
 
 
+@settings(deadline=None)
 @given(st.permutations(["alpha", "beta", "gamma", "delta"]))
 def test_renaming_every_attribute_changes_nothing(names):
     code = example_source("text")

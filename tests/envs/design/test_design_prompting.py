@@ -6,7 +6,7 @@ import sys
 import typing
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from spade_envs import api
@@ -49,6 +49,7 @@ def passage(text="Bees dance.", title="Bees"):
     return Passage(text=text, title=title, corpus="c", source="s")
 
 
+@settings(deadline=None)
 @given(
     text=TEXTS,
     title=st.text(max_size=40),
@@ -156,6 +157,7 @@ def test_repair_quotes_the_lines_that_findings_name():
     assert "no code" in render_repair(chat, "", ["no code, line 4"], None)[-1].content
 
 
+@settings(deadline=None)
 @given(st.integers(), st.integers(0, 10**6))
 def test_seeds_are_in_range_and_differ(seed, attempt):
     found = derive_seed("sample", seed, attempt)
@@ -168,6 +170,7 @@ def test_seed_values_are_pinned():
     assert derive_seed("sample", 0, 0, 0) == 2026829451
 
 
+@settings(deadline=None)
 @given(st.integers(), st.integers(0, 50), st.integers(1, 12))
 def test_every_skill_comes_once_per_round(seed, round_, count):
     skills = list(Skill)[:count]
