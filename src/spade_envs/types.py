@@ -165,7 +165,7 @@ class Limits:
         Raises:
             ConfigError: a key is unknown, or a value is not a positive number.
         """
-        known = {entry.name: entry.default for entry in fields(cls)}
+        known: dict[str, Any] = {entry.name: entry.default for entry in fields(cls)}
         for key, value in values.items():
             if key not in known:
                 raise ConfigError(f"unknown limit {key!r}; known: {', '.join(known)}")
