@@ -99,7 +99,7 @@ def _results(subject: Subject) -> Iterator[GateResult]:
             yield from _stalled(gate, stalled)
             return
         yield result
-        if result.outcome == "fail":
+        if result.outcome == "fail" and gate.stops:
             failed_family = gate.family
         if gate.id == "L0.3" and isinstance(subject.loaded, Fault):
             return

@@ -17,8 +17,7 @@ def clean_reset(subject: Subject) -> Finding:
     lane = subject.plain
     first, second = subject.seeds[0], subject.seeds[-1]
     for level in subject.edge_levels:
-        for actions in subject.sample_scripts(level, first):
-            fresh = lane.run([Job(level, first, script(actions))])[0]
+        for actions, fresh in subject.samples(level, [first]):
             for name, before in (("in mid-episode", 1), ("after the end", lane.most_steps)):
                 used = _after_other(lane, level, (second, before), (first, actions))
                 difference = first_difference(fresh, used)
@@ -89,12 +88,7 @@ def no_side_effects(subject: Subject) -> Finding:
     """L1.8: playing leaves the process as it was."""
     lane = subject.plain
     level = subject.levels[-1]
-    jobs = [
-        Job(level, seed, script(actions))
-        for seed in subject.seeds[:2]
-        for actions in subject.sample_scripts(level, seed)
-    ]
-    lane.run(jobs)
+    subject.samples(level, subject.seeds[:1])
     instance = lane.take(level)
     if isinstance(instance, Fault):
         return skipped("no instance can be made")

@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from spade_envs.gates.finding import Finding, failed, passed
+from spade_envs.gates.finding import Finding, failed, passed, skipped
 from spade_envs.gates.lane import Job
 from spade_envs.gates.policies import script
 from spade_envs.gates.probes import DIGITS, scripts
 from spade_envs.gates.subject import Subject
 from spade_envs.gates.thresholds import MAX_SAME_ACROSS_LEVELS, MIN_DISTINCT, MIN_DISTINCT_SHARE
+from spade_envs.gates.trace import Trace
 from spade_envs.types import Json
 
 
@@ -18,6 +19,8 @@ def different_tasks(subject: Subject) -> Finding:
     """L2.5: the seeds of every level give enough different tasks."""
     counts: dict[str, Json] = {}
     wanted = max(MIN_DISTINCT, math.ceil(MIN_DISTINCT_SHARE * subject.seed_count))
+    if _deaf(subject):
+        return skipped(CANNOT_TELL)
     for level in subject.levels:
         count = len(set(_signatures(subject, level, wanted)))
         counts[str(level)] = count
@@ -35,13 +38,26 @@ def different_tasks(subject: Subject) -> Finding:
     )
 
 
+CANNOT_TELL = "prompts and replies are all alike, so tasks cannot be told apart; see family L3"
+
+
+def _deaf(subject: Subject) -> bool:
+    """Whether neither seed nor action changes anything: then the reward is what is wrong."""
+    if subject.has_reference or len({subject.task_key(t) for t in subject.starts(0)}) > 1:
+        return False
+    jobs = [Job(0, seed, script((text,))) for seed in subject.seeds[:3] for text in DIGITS]
+    traces = subject.plain.run(jobs, fresh=False)
+    replies = {Trace(0, 0, t.start, tuple(("", got) for _, got in t.steps)).key() for t in traces}
+    return len(replies) == 1
+
+
 def _signatures(subject: Subject, level: int, wanted: int) -> list[str]:
     """Return what tells the task of each seed from others.
 
     That is the first observation and the reference; replies to fixed actions are looked at only
     if these do not differ enough, since a task may be hidden behind the same prompt.
     """
-    traces = subject.play(script(()), level, subject.seeds)
+    traces = subject.starts(level)
     shown = [subject.task_key(trace) for trace in traces]
     if len(set(shown)) >= wanted:
         return shown
@@ -51,7 +67,7 @@ def _signatures(subject: Subject, level: int, wanted: int) -> list[str]:
 def _replies(subject: Subject, level: int, seeds: Sequence[int]) -> list[str]:
     fixed = [*scripts(subject.interface), *((digit,) for digit in DIGITS)]
     jobs = [Job(level, seed, script(actions)) for seed in seeds for actions in fixed]
-    keys = [trace.key() for trace in subject.plain.run(jobs)]
+    keys = [trace.key() for trace in subject.plain.run(jobs, fresh=False)]
     size = len(fixed)
     return ["\0".join(keys[start : start + size]) for start in range(0, len(keys), size)]
 
@@ -59,9 +75,11 @@ def _replies(subject: Subject, level: int, seeds: Sequence[int]) -> list[str]:
 def seed_and_level_matter(subject: Subject) -> Finding:
     """L2.6: the seed changes the task, and so does every declared level."""
     seeds = subject.seeds
+    if _deaf(subject):
+        return skipped(CANNOT_TELL)
     before: list[str] | None = None
     for level in subject.levels:
-        traces = subject.play(script(()), level, seeds)
+        traces = subject.starts(level)
         tasks = [subject.task_key(trace) for trace in traces]
         if len(set(tasks)) < 2:
             tasks = _replies(subject, level, seeds)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from spade_envs.api.calls import call, finish
 from spade_envs.gates.finding import Finding, failed, passed, warned
+from spade_envs.gates.lane import Job
 from spade_envs.gates.policies import (
     CONSTANTS,
     GARBAGE,
@@ -43,25 +43,27 @@ def goal_open_at_reset(subject: Subject) -> Finding:
     ways: dict[str, tuple[str, ...]] = {"an empty message": ("",), "'submit'": ("submit",)}
     if subject.interface.kind == "tool":
         ways["an unknown call, then 'Done.'"] = (call("no_such_tool"), finish())
-    for level in subject.levels:
-        for name, actions in ways.items():
-            traces = subject.play(script(actions), level, subject.seeds, fresh=False)
-            rate = Rate.of([subject.score(trace) for trace in traces])
-            won = next((trace for trace in traces if subject.score(trace) > 0), None)
-            early = next((trace for trace in traces if _revealed(trace)), None)
-            if early is not None:
-                return failed(
-                    f"the first task counts as met before anything was done at level {level}; "
-                    "its predicate must not hold after reset()",
-                    **early.evidence(),
-                )
-            if won is not None and rate.mean > IMMEDIATE_FAIL:
-                return failed(
-                    f"{name} at once earns {rate.mean:.0%} at level {level}; "
-                    "the goal must not hold after reset()",
-                    floor=rate.as_json(),
-                    **won.evidence(),
-                )
+    cases = [(level, name) for level in subject.levels for name in ways]
+    jobs = [Job(level, seed, script(ways[name])) for level, name in cases for seed in subject.seeds]
+    played = iter(subject.plain.run(jobs, fresh=False))
+    for level, name in cases:
+        traces = [next(played) for _ in subject.seeds]
+        rate = Rate.of([subject.score(trace) for trace in traces])
+        won = next((trace for trace in traces if subject.score(trace) > 0), None)
+        early = next((trace for trace in traces if _revealed(trace)), None)
+        if early is not None:
+            return failed(
+                f"the first task counts as met before anything was done at level {level}; "
+                "its predicate must not hold after reset()",
+                **early.evidence(),
+            )
+        if won is not None and rate.mean > IMMEDIATE_FAIL:
+            return failed(
+                f"{name} at once earns {rate.mean:.0%} at level {level}; "
+                "the goal must not hold after reset()",
+                floor=rate.as_json(),
+                **won.evidence(),
+            )
     return passed("submitting at once earns nothing")
 
 
@@ -93,33 +95,18 @@ def _guesses() -> list[_Guess]:
 
 def low_floor(subject: Subject) -> Finding:
     """L3.3: policies that do not know the answer earn little on every level."""
-    floors: dict[str, Json] = {}
     warning: Finding | None = None
+    floors: dict[str, Json] = {}
     worst = Rate(0, 0, 0.0)
-    for level in subject.levels:
-        best, rate = None, Rate(0, 0, -1.0)
-        for guess in _guesses():
-            found = _measure(subject, guess, level)
-            if found.mean > rate.mean:
-                best, rate = guess, found
-            limit, alarm = (
-                (ADAPTIVE_FAIL, ADAPTIVE_WARN) if guess.adaptive else (CONSTANT_FAIL, CONSTANT_WARN)
-            )
-            if found.mean > alarm:
-                found = confirm(subject, guess.policy, level, guess.name)
-                text = (
-                    f"an agent that {guess.name} earns {found.mean:.0%} at level {level}; "
-                    "enlarge the answer space or end the episode on a wrong answer"
-                )
-                evidence = {"level": level, "policy": guess.name, "floor": found.as_json()}
-                if found.mean > limit:
-                    example = subject.play(guess.policy, level, subject.seeds[:1], name=guess.name)
-                    return failed(text, **evidence, episode=example[0].evidence())
-                if found.mean > alarm and warning is None:
-                    warning = warned(text, **evidence)
-        if best is not None:
-            floors[str(level)] = {"policy": best.name, **rate.as_json()}
-            worst = max(worst, rate, key=lambda one: one.mean)
+    for (level, guess), rate in _measured(subject).items():
+        worst = max(worst, rate, key=lambda one: one.mean)
+        known = floors.get(str(level))
+        if known is None or rate.mean > known["mean"]:
+            floors[str(level)] = {"policy": guess.name, **rate.as_json()}
+        finding = _judged(subject, level, guess, rate)
+        if finding is not None and finding.outcome == "fail":
+            return finding
+        warning = warning or finding
     if warning is not None:
         return Finding(warning.outcome, warning.message, {**warning.evidence, "levels": floors})
     return passed(
@@ -129,24 +116,48 @@ def low_floor(subject: Subject) -> Finding:
     )
 
 
-def _measure(subject: Subject, guess: _Guess, level: int) -> Rate:
-    """Measure a policy on all seeds, or only on the first few if it earns nothing there."""
-    seeds = subject.seeds
-    few = seeds if guess.adaptive else seeds[:SCREEN_SEEDS]
-    scores = _scores(subject, guess.policy, level, few, guess.name)
-    if any(scores) and len(few) < len(seeds):
-        scores += _scores(subject, guess.policy, level, seeds[len(few) :], guess.name)
-    return Rate.of(scores)
+def _judged(subject: Subject, level: int, guess: _Guess, rate: Rate) -> Finding | None:
+    limits = (ADAPTIVE_FAIL, ADAPTIVE_WARN) if guess.adaptive else (CONSTANT_FAIL, CONSTANT_WARN)
+    if rate.mean <= limits[1]:
+        return None
+    rate = confirm(subject, guess.policy, level, guess.name)
+    if rate.mean <= limits[1]:
+        return None
+    text = (
+        f"an agent that {guess.name} earns {rate.mean:.0%} at level {level}; "
+        "enlarge the answer space or end the episode on a wrong answer"
+    )
+    evidence = {"level": level, "policy": guess.name, "floor": rate.as_json()}
+    if rate.mean <= limits[0]:
+        return warned(text, **evidence)
+    traces = subject.play(guess.policy, level, subject.seeds, name=guess.name, fresh=False)
+    example = max(traces, key=subject.score)
+    return failed(text, **evidence, episode=example.evidence())
+
+
+def _measured(subject: Subject) -> dict[tuple[int, _Guess], Rate]:
+    """Measure every policy on every level.
+
+    A policy that ignores the observation and earns nothing on the first few seeds is left at that.
+    """
+    cases = [(level, guess) for level in subject.levels for guess in _guesses()]
+    scores: dict[tuple[int, _Guess], list[float]] = {case: [] for case in cases}
+    few, rest = subject.seeds[:SCREEN_SEEDS], subject.seeds[SCREEN_SEEDS:]
+    for seeds in (few, rest):
+        wanted = [case for case in cases if seeds is few or case[1].adaptive or any(scores[case])]
+        jobs = [
+            (case, Job(case[0], seed, case[1].policy, case[1].name))
+            for case in wanted
+            for seed in seeds
+        ]
+        traces = subject.plain.run([job for _, job in jobs], fresh=False)
+        for (case, _), trace in zip(jobs, traces, strict=True):
+            scores[case].append(subject.score(trace))
+    return {case: Rate.of(found) for case, found in scores.items()}
 
 
 def confirm(subject: Subject, policy: Policy, level: int, name: str) -> Rate:
     """Measure a suspicious policy on fresh seeds, so that having looked at many is no bias."""
     seeds = range(CONFIRM_SEED, CONFIRM_SEED + CONFIRM_EPISODES)
-    return Rate.of(_scores(subject, policy, level, list(seeds), name))
-
-
-def _scores(
-    subject: Subject, policy: Policy, level: int, seeds: Sequence[int], name: str
-) -> list[float]:
     traces = subject.play(policy, level, seeds, name=name, fresh=False)
-    return [subject.score(trace) for trace in traces]
+    return Rate.of([subject.score(trace) for trace in traces])

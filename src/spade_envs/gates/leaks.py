@@ -7,17 +7,19 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from spade_envs.gates.finding import Finding, failed, passed
-from spade_envs.gates.lane import Job, Lane
-from spade_envs.gates.policies import Policy, View, boxed, script, tokens
+from spade_envs.gates.lane import Job
+from spade_envs.gates.policies import Policy, View, boxed, constant, script, tokens
 from spade_envs.gates.reference import final_answer, wins
 from spade_envs.gates.subject import Subject
 from spade_envs.gates.thresholds import LEAK_SHARE, MIN_LEAK_ANSWERS, MIN_LEAK_SEEDS
-from spade_envs.gates.trace import Trace, clip
+from spade_envs.gates.trace import clip
 from spade_envs.types import Fault, Json
 
 CONTEXT_CHARS = 16
 MAX_TOKENS = 150
 MAX_LEAVES = 2000
+COPY_TURNS = 2
+TAINT_SEEDS = 10
 JUNK = ("zzz", boxed("zzz"))
 _UNSEEN_KEYS = ("tools", "user", "tool_results")
 """Keys of info that a tool environment fills with what the agent is shown anyway."""
@@ -36,26 +38,51 @@ def no_leak(subject: Subject) -> Finding:
 # By behaviour: an agent that copies one fixed token of the first observation.
 
 
+Place = tuple[str, int | str]
+"""`("token", 3)`, counted from the end if negative, or `("after", "answer")`."""
+Form = Callable[[str], str]
+
+
 def _copied_from_place(subject: Subject, level: int) -> Finding | None:
-    starts = subject.play(script(()), level, subject.seeds, fresh=False)
-    shown = {trace.seed or 0: trace.start.observation for trace in starts}
-    for place in _places(list(shown.values())):
-        for form in (boxed, str):
-            score = _place_score(subject, level, place, form)
-            if score is not None:
-                kept, trace = score
+    shown = {trace.seed or 0: trace.start.observation for trace in subject.starts(level)}
+    for form in _forms(subject, level):
+        for place in _promising(subject, level, shown, form):
+            traces = subject.play(_copying(place, form), level, subject.seeds, fresh=False)
+            won = [trace for trace in traces if subject.score(trace) > 0.5]
+            share = len(won) / len(traces)
+            if share >= LEAK_SHARE and len(won) >= MIN_LEAK_SEEDS:
                 return failed(
-                    f"an agent that copies {_name(place)} of the first observation wins {kept:.0%} "
-                    f"at level {level}; do not show the answer",
+                    f"an agent that copies {_name(place)} of the first observation wins "
+                    f"{share:.0%} at level {level}; do not show the answer",
                     level=level,
                     copied=list(place),
-                    episode=trace.evidence(),
+                    episode=won[0].evidence(),
                 )
     return None
 
 
-Place = tuple[str, int | str]
-"""`("token", 3)`, counted from the end if negative, or `("after", "answer")`."""
+def _forms(subject: Subject, level: int) -> list[Form]:
+    """Return how an answer may have to be written: like the reference's, or both ways."""
+    if not subject.has_reference:
+        return [boxed, str]
+    actions = subject.solution(level, subject.seeds[0])
+    return [boxed if "boxed" in "".join(actions) else str] if not isinstance(actions, Fault) else []
+
+
+def _promising(subject: Subject, level: int, shown: dict[int, str], form: Form) -> list[Place]:
+    """Return the places whose token wins on at least one of the first two seeds."""
+    places = _places(list(shown.values()))
+    kept: set[Place] = set()
+    for seed in subject.seeds[:2]:
+        said = {place: _token_at(shown[seed], place) for place in places}
+        words = sorted({word for word in said.values() if word is not None})
+        jobs = [Job(level, seed, constant(form(word), COPY_TURNS)) for word in words]
+        traces = subject.plain.run(jobs, fresh=False)
+        winners = {
+            word for word, trace in zip(words, traces, strict=True) if subject.score(trace) > 0.5
+        }
+        kept.update(place for place, word in said.items() if word in winners)
+    return sorted(kept, key=str)
 
 
 def _places(texts: Sequence[str]) -> list[Place]:
@@ -86,30 +113,12 @@ def _token_at(text: str, place: Place) -> str | None:
     return row[position] if 0 <= position < len(row) else None
 
 
-def _copying(place: Place, form: Callable[[str], str]) -> Policy:
+def _copying(place: Place, form: Form) -> Policy:
     def act(view: View) -> str | None:
         token = _token_at(view.first, place)
-        return None if token is None else form(token)
+        return None if token is None or view.turn >= COPY_TURNS else form(token)
 
     return act
-
-
-def _place_score(
-    subject: Subject, level: int, place: Place, form: Callable[[str], str]
-) -> tuple[float, Trace] | None:
-    """Return share and a won episode if copying from `place` wins nearly always, else None."""
-    policy = _copying(place, form)
-    needed = LEAK_SHARE * subject.seed_count
-    lost, won = 0, []
-    for seed in subject.seeds:
-        trace = subject.play(policy, level, [seed], fresh=False)[0]
-        if subject.score(trace) > 0.5:
-            won.append(trace)
-        else:
-            lost += 1
-        if subject.seed_count - lost < needed or lost > len(won) + 1:
-            return None
-    return (len(won) / subject.seed_count, won[0]) if len(won) >= MIN_LEAK_SEEDS else None
 
 
 def _name(place: Place) -> str:
@@ -123,47 +132,55 @@ def _name(place: Place) -> str:
 def _tainted(subject: Subject, level: int) -> Finding | None:
     answers: dict[int, str] = {}
     if subject.has_reference:
-        for trace in subject.references(level):
+        for trace in subject.references(level, subject.seeds[:TAINT_SEEDS]):
             answer = final_answer(trace.actions) if wins(subject, trace) else None
             if answer is not None:
                 answers[trace.seed or 0] = answer
     if len(answers) < MIN_LEAK_SEEDS or len(set(answers.values())) < MIN_LEAK_ANSWERS:
         return None
-    needed = LEAK_SHARE * len(answers)
-    counts: Counter[tuple[str, str]] = Counter()
-    for seed, answer in answers.items():
-        for channel, found in _channels(subject, level, seed):
-            counts.update({(channel, mark) for mark in _marks(found, answer)})
-    for (channel, mark), count in counts.most_common():
-        if count >= needed:
+    needed = max(MIN_LEAK_SEEDS, LEAK_SHARE * len(answers))
+    places: dict[tuple[str, str], dict[int, str]] = {}
+    for seed, channel, found in _channels(subject, level, list(answers)):
+        for mark in _marks(found, answers[seed]):
+            places.setdefault((channel, mark), {})[seed] = answers[seed]
+    for (channel, mark), hits in places.items():
+        if len(hits) >= needed and len(set(hits.values())) >= MIN_LEAK_ANSWERS:
             return failed(
-                f"the answer stands in {channel} after {mark!r} for {count} of {len(answers)} "
+                f"the answer stands in {channel} after {mark!r} for {len(hits)} of {len(answers)} "
                 f"seeds at level {level}; do not show it before it is earned",
                 level=level,
                 channel=channel,
                 after=mark,
-                example={"seed": next(iter(answers)), "answer": clip(next(iter(answers.values())))},
+                answers={str(seed): clip(answer) for seed, answer in [*hits.items()][:3]},
             )
     return None
 
 
-def _channels(subject: Subject, level: int, seed: int) -> Iterator[tuple[str, str | Json]]:
-    """Yield what could be seen of an episode before anything was earned, by channel."""
+def _channels(
+    subject: Subject, level: int, seeds: Sequence[int]
+) -> Iterator[tuple[int, str, str | _Leaves]]:
+    """Yield seed, channel and what it showed before anything was earned."""
     lane = subject.plain
-    reference = subject.references(level, [seed])[0]
-    yield "the first observation", reference.start.observation
-    yield "the first info", _Leaves(reference.start.info)
-    yield "repr(env)", _repr(lane, level, seed)
-    jobs = [Job(level, seed, script((text,))) for text in JUNK]
+    for seed, reference in zip(seeds, subject.references(level, seeds), strict=True):
+        yield seed, "the first observation", reference.start.observation
+        yield seed, "the first info", _Leaves(reference.start.info)
+        for _, got in reference.steps[:-1]:
+            yield seed, "an info on the way", _Leaves(got.info)
+    for live in lane.begin([Job(level, seed, script(())) for seed in seeds], fresh=False):
+        text = "" if live.over else lane.worker.probe(live.instance, "repr", {})
+        if live.instance >= 0:
+            lane.give(level, live.instance, keep=not live.over and not isinstance(text, Fault))
+        if isinstance(text, str):
+            yield live.job.seed or 0, "repr(env)", _ADDRESS.sub("", text)
+    jobs = [Job(level, seed, script((text,))) for seed in seeds for text in JUNK]
     for trace in lane.run(jobs, fresh=False):
         for _, got in trace.steps:
             if not got.done:
-                yield "the reply to a wrong answer", got.observation
-            yield "the info after a wrong answer", _Leaves(got.info)
+                yield trace.seed or 0, "the reply to a wrong answer", got.observation
+            yield trace.seed or 0, "the info after a wrong answer", _Leaves(got.info)
             if got.fault is not None:
-                yield "an error message", f"{got.fault.message}\n{got.fault.traceback}"
-    for _, got in reference.steps[:-1]:
-        yield "an info on the way", _Leaves(got.info)
+                shown = f"{got.fault.message}\n{got.fault.traceback}"
+                yield trace.seed or 0, "an error message", shown
 
 
 class _Leaves:
@@ -182,7 +199,7 @@ def _flat(value: Json, path: str) -> list[tuple[str, str]]:
     return [(path, str(value))]
 
 
-def _marks(shown: str | Json, answer: str) -> set[str]:
+def _marks(shown: str | _Leaves, answer: str) -> set[str]:
     """Return the places at which `answer` stands: paths of an info, or what precedes it in a text.
 
     In a text, a place counts only if what precedes the answer occurs once, so that it tells the
@@ -191,12 +208,11 @@ def _marks(shown: str | Json, answer: str) -> set[str]:
     if isinstance(shown, _Leaves):
         return {path for path, text in shown.items if _same(text, answer)}
     marks = set()
-    text = str(shown)
-    for match in re.finditer(rf"(?<!\w){re.escape(answer)}(?!\w)", text):
-        before = text[max(0, match.start() - CONTEXT_CHARS) : match.start()]
+    for match in re.finditer(rf"(?<!\w){re.escape(answer)}(?!\w)", shown):
+        before = shown[max(0, match.start() - CONTEXT_CHARS) : match.start()]
         words = re.findall(r"[^\W\d_]+\W*$", before)
         mark = words[-1] if words else ""
-        if mark and len(re.findall(rf"(?<!\w){re.escape(mark)}", text)) == 1:
+        if mark and len(re.findall(rf"(?<!\w){re.escape(mark)}", shown)) == 1:
             marks.add(mark)
     return marks
 
@@ -206,10 +222,3 @@ def _same(text: str, answer: str) -> bool:
 
 
 _ADDRESS = re.compile(r"0x[0-9a-f]+")
-
-
-def _repr(lane: Lane, level: int, seed: int) -> str:
-    live = lane.begin([Job(level, seed, script(()))])[0]
-    text = "" if live.over else lane.worker.probe(live.instance, "repr", {})
-    live.close()
-    return "" if isinstance(text, Fault) else _ADDRESS.sub("", str(text))

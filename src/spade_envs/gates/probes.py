@@ -80,7 +80,7 @@ def _bad_calls(schema: Json) -> list[str]:
 
 def scripts(interface: Interface) -> tuple[tuple[str, ...], ...]:
     """Return short fixed action sequences whose replies tell tasks and runs apart."""
-    words: list[tuple[str, ...]] = [("0", "1", "2"), ("hello", boxed("1"), boxed("2"), "no")]
+    words: list[tuple[str, ...]] = [("hello", boxed("1"), "0", boxed("2"), "no")]
     if interface.kind == "tool":
         first = [call(tool["function"]["name"]) for tool in interface.tools[:4]]
         words.append((*first, call("no_such_tool"), "Done."))

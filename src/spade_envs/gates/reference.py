@@ -31,8 +31,7 @@ def reference_wins(subject: Subject) -> Finding:
         return failed("no reference solution; not certifiable; add solution()")
     per_level: dict[str, Json] = {}
     for level in subject.levels:
-        for seed in subject.seeds:
-            actions = subject.solution(level, seed)
+        for seed, actions in subject.solutions(level).items():
             if isinstance(actions, Fault):
                 return failed(
                     f"solution() fails at level {level}, seed {seed}: {actions.message}",
@@ -146,31 +145,31 @@ def harmless_variants(subject: Subject) -> Finding:
     if not subject.has_reference:
         return skipped(NO_REFERENCE)
     weak: dict[str, Json] = {}
-    played = 0
-    for level in subject.levels:
-        seeds = subject.seeds[:3]
-        sound = {t.seed: t.actions for t in subject.references(level, seeds) if wins(subject, t)}
-        for seed, actions in sound.items():
-            cases = list(_variants(actions))
-            jobs = [Job(level, seed, script(said)) for _, _, said in cases]
-            for (name, severity, _), trace in zip(cases, subject.plain.run(jobs), strict=True):
-                played += 1
-                if wins(subject, trace):
-                    continue
-                if severity == "fail":
-                    return failed(
-                        f"the reference with {name} does not win; read actions with answer_of()",
-                        variant=name,
-                        **trace.evidence(),
-                    )
-                weak.setdefault(name, trace.evidence())
+    cases = [
+        (name, severity, Job(level, trace.seed, script(said)))
+        for level in subject.levels
+        for trace in subject.references(level, subject.seeds[:3])
+        if wins(subject, trace)
+        for name, severity, said in _variants(trace.actions)
+    ]
+    traces = subject.plain.run([job for _, _, job in cases], fresh=False)
+    for (name, severity, _), trace in zip(cases, traces, strict=True):
+        if wins(subject, trace):
+            continue
+        if severity == "fail":
+            return failed(
+                f"the reference with {name} does not win; read actions with answer_of()",
+                variant=name,
+                **trace.evidence(),
+            )
+        weak.setdefault(name, trace.evidence())
     if weak:
         names = ", ".join(weak)
         return warned(
             f"the reference does not win with {names}; read actions with answer_of()",
             variants=weak,
         )
-    return passed(f"{played} harmless variants win", played=played)
+    return passed(f"{len(cases)} harmless variants win", played=len(cases))
 
 
 def _variants(actions: tuple[str, ...]) -> Iterator[tuple[str, str, tuple[str, ...]]]:

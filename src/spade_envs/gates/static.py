@@ -81,7 +81,7 @@ def allowed_code(subject: Subject) -> Finding:
         return _lint_failure(refused)
     if isinstance(subject.loaded, Fault):
         return skipped("the source does not load")
-    plain = _sample(subject, subject.plain)
+    plain = [trace for _, trace in _samples(subject)]
     events = _audit(subject)
     if events:
         first = events[0]
@@ -95,7 +95,7 @@ def allowed_code(subject: Subject) -> Finding:
         return failed(
             f"the restricted policy refuses the source: {lane.message}", fault=lane.as_json()
         )
-    for one, other in zip(plain, _sample(subject, lane), strict=True):
+    for one, other in zip(plain, _replayed(subject, lane), strict=True):
         difference = first_difference(one, other)
         if difference:
             return failed(
@@ -119,7 +119,7 @@ def own_randomness(subject: Subject) -> Finding:
             "draw from self.np_random in reset()",
             fault=lane.as_json(),
         )
-    for trace in _sample(subject, lane):
+    for trace in _replayed(subject, lane):
         if trace.fault is not None and "poison" in trace.fault.message.lower():
             return failed(
                 f"{fault_text(trace)}; draw from self.np_random only", episode=trace.evidence()
@@ -131,14 +131,16 @@ RNG_CODE = "global-rng"
 """Code of the linter's findings that belong to L0.3 and not to L0.2."""
 
 
-def _sample(subject: Subject, lane: Lane) -> list[Trace]:
-    """Play the sample scripts on the edge levels in `lane`."""
-    jobs = [
-        Job(level, seed, script(actions))
-        for level in subject.edge_levels
-        for seed in subject.seeds[:2]
-        for actions in subject.sample_scripts(level, seed)
-    ]
+def _samples(subject: Subject) -> list[tuple[tuple[str, ...], Trace]]:
+    found = []
+    for level in subject.edge_levels:
+        found += subject.samples(level, subject.seeds[:1])
+    return found
+
+
+def _replayed(subject: Subject, lane: Lane) -> list[Trace]:
+    """Play the samples again in another lane."""
+    jobs = [Job(trace.level, trace.seed, script(actions)) for actions, trace in _samples(subject)]
     return lane.run(jobs)
 
 

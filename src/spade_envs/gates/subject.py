@@ -4,18 +4,24 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from spade_envs.gates.lane import Job, Lane, StalledError
+from spade_envs.gates.lane import Job, Lane
 from spade_envs.gates.policies import Policy, script
 from spade_envs.gates.ports import Mode, SandboxPort
 from spade_envs.gates.probes import scripts
 from spade_envs.gates.trace import Trace, info_text
-from spade_envs.types import EnvSource, Fault, Interface, Limits, ResetOutcome
+from spade_envs.types import EnvSource, Fault, Interface, Limits
 
 Depth = Literal["quick", "standard", "deep"]
 LaneName = Literal["plain", "restricted", "poisoned", "elsewhere"]
+
+Solution = tuple[str, ...] | Fault
+"""Reference actions, or why they cannot be had."""
+
+Sample = tuple[int, int, tuple[str, ...]]
+"""Level, seed and actions."""
 
 FIRST_SEED = 1000
 CONFIRM_SEED = 500_000
@@ -41,8 +47,10 @@ class Subject:
 
     def __post_init__(self) -> None:
         self._lanes: dict[LaneName, Lane | Fault] = {}
-        self._solutions: dict[tuple[int, int], tuple[str, ...] | Fault] = {}
+        self._solutions: dict[tuple[int, int], Solution] = {}
         self._references: dict[tuple[int, int], Trace] = {}
+        self._starts: dict[tuple[int, int], Trace] = {}
+        self._samples: dict[Sample, Trace] = {}
 
     @property
     def seeds(self) -> list[int]:
@@ -125,12 +133,18 @@ class Subject:
             return float(trace.success)
         return min(1.0, max(0.0, trace.total / self.top))
 
-    def solution(self, level: int, seed: int) -> tuple[str, ...] | Fault:
+    def solution(self, level: int, seed: int) -> Solution:
         """Return the reference actions for a fresh episode, asked for once and kept."""
-        key = (level, seed)
-        if key not in self._solutions:
-            self._solutions[key] = ask_solution(self.plain, level, seed)
-        return self._solutions[key]
+        return self.solutions(level, [seed])[seed]
+
+    def solutions(self, level: int, seeds: Sequence[int] | None = None) -> dict[int, Solution]:
+        """Return the reference actions of several seeds, or why they cannot be had."""
+        wanted = self.seeds if seeds is None else list(seeds)
+        missing = [seed for seed in wanted if (level, seed) not in self._solutions]
+        for seed, (start, actions) in ask_solutions(self.plain, level, missing).items():
+            self._solutions[level, seed] = actions
+            self._starts.setdefault((level, seed), start)
+        return {seed: self._solutions[level, seed] for seed in wanted}
 
     def references(self, level: int, seeds: Sequence[int] | None = None) -> list[Trace]:
         """Return the reference episodes of a level, each played on a fresh instance.
@@ -139,8 +153,7 @@ class Subject:
         """
         wanted = self.seeds if seeds is None else list(seeds)
         jobs = []
-        for seed in wanted:
-            actions = self.solution(level, seed)
+        for seed, actions in self.solutions(level, wanted).items():
             if (level, seed) not in self._references and not isinstance(actions, Fault):
                 jobs.append(Job(level, seed, script(actions), "reference"))
         for trace in self.plain.run(jobs) if jobs else ():
@@ -148,6 +161,26 @@ class Subject:
         return [
             self._references[level, seed] for seed in wanted if (level, seed) in self._references
         ]
+
+    def starts(self, level: int) -> list[Trace]:
+        """Return the episodes of a level's seeds before their first action."""
+        if self.has_reference:
+            self.solutions(level)
+        missing = [seed for seed in self.seeds if (level, seed) not in self._starts]
+        for trace in self.play(script(()), level, missing) if missing else ():
+            self._starts[level, trace.seed or 0] = trace
+        return [self._starts[level, seed] for seed in self.seeds]
+
+    def samples(self, level: int, seeds: Sequence[int]) -> list[tuple[tuple[str, ...], Trace]]:
+        """Return fixed scripts for the seeds and how they play on a fresh object, kept."""
+        wanted = [
+            (level, seed, actions) for seed in seeds for actions in self.sample_scripts(level, seed)
+        ]
+        missing = [key for key in wanted if key not in self._samples]
+        jobs = [Job(level, seed, script(actions)) for level, seed, actions in missing]
+        for key, trace in zip(missing, self.plain.run(jobs), strict=True):
+            self._samples[key] = trace
+        return [(key[2], self._samples[key]) for key in wanted]
 
     def sample_scripts(self, level: int, seed: int) -> list[tuple[str, ...]]:
         """Return action sequences to compare runs on: fixed ones, and the reference if any."""
@@ -168,22 +201,25 @@ class Subject:
         return self.deadline - time.monotonic()
 
 
-def ask_solution(lane: Lane, level: int, seed: int) -> tuple[str, ...] | Fault:
-    """Reset a fresh instance and ask it for its solution.
+def ask_solutions(
+    lane: Lane, level: int, seeds: Sequence[int]
+) -> dict[int, tuple[Trace, Solution]]:
+    """Ask for the solution of each seed right after its reset.
 
     Raises:
-        StalledError: the solution took too long.
+        OutOfTimeError: the deadline passed.
+        StalledError: a solution took too long.
     """
-    lane.check_time()
-    instance = lane.take(level)
-    if isinstance(instance, Fault):
-        return instance
-    start = lane.worker.reset([(instance, seed, None)])[0]
-    actions = start.fault or lane.worker.solution(instance)
-    lane.give(level, instance, keep=False)
-    if isinstance(actions, Fault):
-        fault = ResetOutcome(observation=start.observation, fault=actions)
-        if actions.kind == "timeout":
-            raise StalledError(Trace(level, seed, fault))
-        return actions
-    return tuple(actions)
+    found: dict[int, tuple[Trace, Solution]] = {}
+    for live in lane.begin([Job(level, seed, script(())) for seed in seeds], fresh=False):
+        lane.check_time()
+        answer = live.start.fault or lane.worker.solution(live.instance)
+        failed = isinstance(answer, Fault)
+        if live.instance >= 0:
+            lane.give(level, live.instance, keep=not failed)
+        if isinstance(answer, Fault):
+            lane.note(Trace(level, live.job.seed, replace(live.start, fault=answer)))
+            found[live.job.seed or 0] = (live.trace(), answer)
+        else:
+            found[live.job.seed or 0] = (live.trace(), tuple(answer))
+    return found
