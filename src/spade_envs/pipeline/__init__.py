@@ -1,6 +1,7 @@
 """From documents to certified environments: draw, brief, complete, parse, check, publish."""
 
-from spade_envs.pipeline.generate import Progress, generate
+from spade_envs.pipeline.generate import generate
 from spade_envs.pipeline.plan import Plan
+from spade_envs.pipeline.run import Progress
 
 __all__ = ["Plan", "Progress", "generate"]

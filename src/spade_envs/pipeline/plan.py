@@ -16,6 +16,7 @@ from spade_envs.design.brief import (
 from spade_envs.design.clients import CompletionRequest
 from spade_envs.design.prompting import prompt_version, render_prompt
 from spade_envs.errors import ConfigError
+from spade_envs.gates import GATES_VERSION
 from spade_envs.types import Brief, Completion, Json, Message, Skill
 
 
@@ -31,8 +32,7 @@ class Plan:
     temperature: float = 0.8
     max_tokens: int = 4096
     repair_turns: int = 0
-    gates: str = ""
-    """Version of the gates."""
+    gates: str = GATES_VERSION
 
     def __post_init__(self) -> None:
         for name, least in (

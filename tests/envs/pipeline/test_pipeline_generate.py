@@ -10,9 +10,9 @@ from envs.pipeline.pipeline_fakes import CODE, Writer, brief_of, checker, run
 from spade_envs.corpus import Cursor, open_corpus
 from spade_envs.design.clients.scripted import ScriptedDesigner
 from spade_envs.errors import ClientError, ConfigError
-from spade_envs.pipeline import generate
+from spade_envs.pipeline import Plan, generate
 from spade_envs.store import open_store
-from spade_envs.types import COGNITIVE_SKILLS, Record, Rejection
+from spade_envs.types import COGNITIVE_SKILLS, Record, Rejection, Skill
 
 
 @pytest.fixture
@@ -244,9 +244,18 @@ def test_without_a_corpus(store):
     assert store.manifest(record).provenance.passage is None
 
 
-def test_gates_own_version_is_part_of_the_run(store, monkeypatch):
-    run(store, count=1)
-    module = sys.modules["spade_envs.pipeline.generate"]
-    monkeypatch.setattr(module, "GATES_VERSION", "another")
-    run(store, count=1)
-    assert len(list((store.root / "ledger").iterdir())) == 2
+@pytest.mark.parametrize(
+    "change",
+    [
+        *({"seed": 1}, {"gates": "x"}, {"designer": "y"}, {"skills": (Skill.OPTIMIZATION,)}),
+        *({"temperature": 0.1}, {"max_tokens": 5}, {"repair_turns": 1}, {"corpus": "pydoc"}),
+    ],
+    ids=str,
+)
+def test_every_setting_that_matters_names_another_run(change):
+    settings = {"seed": 0, "designer": "x", "skills": tuple(Skill), "corpus": None}
+    changed = {**settings, **change}
+    if changed["corpus"]:
+        changed["corpus"] = open_corpus("pydoc")
+    assert Plan(**changed).key != Plan(**settings).key
+    assert Plan(**changed).key == Plan(**changed).key
