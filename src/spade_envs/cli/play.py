@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+import sys
 from typing import TYPE_CHECKING
 
 import click
@@ -48,13 +50,13 @@ def play_command(
         say(f"hint: {known.hint}")
     try:
         episode = play(env, _Player(actions, quiet=as_json), seed=seed)
-    except _Quit:
+    except (_Quit, KeyboardInterrupt):
         say("stopped")
         return
     finally:
         env.close()
     if as_json:
-        echo_json(episode)
+        echo_json(dataclasses.replace(episode, env_id=record.id))
         return
     if episode.turns:
         _show(episode.turns[-1].observation)
@@ -69,23 +71,22 @@ class _Player:
 
     def __init__(self, actions: list[str] | None, *, quiet: bool) -> None:
         self._actions = actions
-        self._quiet = quiet
+        self._quiet = quiet  # keep stdout for the JSON
 
     def __call__(self, first: str, turns: tuple[Turn, ...]) -> str:
-        if not self._quiet:
-            _show(turns[-1].observation if turns else first)
+        _show(turns[-1].observation if turns else first, err=self._quiet)
         if self._actions is not None:
             action = self._actions[len(turns)] if len(turns) < len(self._actions) else ""
-            if not self._quiet:
-                click.echo(f"> {action}")
+            _show(f"> {action}", err=self._quiet)
             return action
-        try:
-            return input("> ")
-        except (EOFError, KeyboardInterrupt):
-            raise _Quit from None
+        click.echo("> ", nl=False, err=self._quiet)
+        line = sys.stdin.readline()
+        if not line:
+            raise _Quit
+        return line.rstrip("\n")
 
 
-def _show(text: str) -> None:
+def _show(text: str, *, err: bool = False) -> None:
     from spade_envs.cli.output import clean
 
-    click.echo(clean(text))
+    click.echo(clean(text), err=err)
