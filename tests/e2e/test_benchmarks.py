@@ -13,7 +13,7 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.append(str(ROOT))  # `benchmarks` is in the repository only, not installed
 
 from benchmarks import __main__ as program  # noqa: E402
-from benchmarks.timing import TINY, Claim, Result, Series, interleave  # noqa: E402
+from benchmarks.timing import TINY, Claim, Result, Scale, Series, interleave  # noqa: E402
 
 CLAIMS = {
     "async-vector": {10.0},
@@ -21,6 +21,7 @@ CLAIMS = {
     "stepping": {0.25},
     "worker-start": {25.0},
     "importing": {0.6},
+    "gating": set(),
 }
 
 
@@ -29,7 +30,7 @@ def test_a_benchmark_measures_every_contender_once_and_judges_by_its_bar(name):
     result = program.run(name, TINY)
 
     assert result.name == name
-    assert len(result.series) >= 2
+    assert result.series
     assert {len(one.samples) for one in result.series} == {1}
     assert all(one.median > 0 for one in result.series)
     assert {claim.bar for claim in result.claims} == CLAIMS[name]
@@ -52,7 +53,7 @@ def test_contenders_take_turns_and_the_first_round_is_thrown_away():
     def contender(name):
         return lambda: calls.append(name) or float(len(calls))
 
-    taken = interleave(2, {"a": contender("a"), "b": contender("b")})
+    taken = interleave(Scale(rounds=2), {"a": contender("a"), "b": contender("b")})
 
     assert calls == ["a", "b", "b", "a", "a", "b"]
     assert taken == {"a": (4.0, 5.0), "b": (3.0, 6.0)}
