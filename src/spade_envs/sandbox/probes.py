@@ -17,7 +17,13 @@ from spade_envs.sandbox.instances import FaultTuple, Table, fault_of
 from spade_envs.sandbox.protocol import Probe
 
 _MAX_REPR = 200_000
-_baseline_kib = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+_baseline_kib = 0
+
+
+def start() -> None:
+    """Note how much memory an empty worker uses."""
+    global _baseline_kib
+    _baseline_kib = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 
 
 def run(table: Table, request: Probe) -> tuple[Any, FaultTuple | None]:

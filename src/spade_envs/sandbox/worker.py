@@ -87,6 +87,7 @@ def serve(descriptor: int, counters: memoryview, layers: tuple[str, ...]) -> Non
     if not isinstance(first, Load):
         return
     audit.start()
+    probes.start()
     try:
         entry, value = _load(first, layers)
         table = Table(entry, first.max_observation_chars, first.max_info_bytes)

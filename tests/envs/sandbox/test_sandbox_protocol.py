@@ -1,0 +1,172 @@
+"""The host's end of the channel: whatever bytes come, it answers or gives up cleanly."""
+
+import math
+import socket
+import threading
+import time
+
+import msgspec
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from spade_envs.sandbox.channel import Broken, Channel, decode
+from spade_envs.sandbox.history import Instance
+from spade_envs.sandbox.outcomes import accept_steps, decode_info
+from spade_envs.sandbox.protocol import Discard, Replies, Reply, check_json
+from spade_envs.types import Limits
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**63), 2**63 - 1) | st.text(max_size=8)
+    | st.floats(allow_nan=False, allow_infinity=False),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=4), inner, max_size=3),
+    max_leaves=12,
+)  # fmt: skip
+
+
+@pytest.fixture
+def ends():
+    ours, theirs = socket.socketpair()
+    channel = Channel(ours)
+    with theirs:
+        yield channel, theirs
+    channel.close()
+
+
+def framed(content: bytes) -> bytes:
+    return len(content).to_bytes(4, "little") + content
+
+
+def test_frames_arrive_whole_however_they_are_cut(ends):
+    channel, theirs = ends
+    contents = [b"a", b"", b"b" * 70_000, b"c" * 300_000]
+    data = b"".join(framed(content) for content in contents)
+
+    def trickle():
+        for start in range(0, len(data), 9973):
+            theirs.sendall(data[start : start + 9973])
+
+    sender = threading.Thread(target=trickle)
+    sender.start()
+    assert [bytes(channel.receive(1 << 20, 5.0)) for _ in contents] == contents
+    sender.join()
+
+
+def test_a_silent_worker_times_out_and_a_trickle_does_not_help_it(ends):
+    channel, theirs = ends
+    with pytest.raises(TimeoutError):
+        channel.receive(100, 0.05)
+    stop = threading.Event()
+
+    def trickle():
+        theirs.send((90).to_bytes(4, "little"))
+        while not stop.wait(0.02):
+            theirs.send(b"x")
+
+    sender = threading.Thread(target=trickle)
+    sender.start()
+    started = time.monotonic()
+    with pytest.raises(TimeoutError):
+        channel.receive(100, 0.2)
+    stop.set()
+    sender.join()
+    assert time.monotonic() - started < 1.5
+
+
+def test_too_long_a_frame_is_refused_by_its_header_alone(ends):
+    channel, theirs = ends
+    theirs.send((101).to_bytes(4, "little"))
+    with pytest.raises(Broken, match="more than 100"):
+        channel.receive(100, 5.0)
+
+
+def test_unread_bytes_are_noticed_before_the_next_request(ends):
+    channel, theirs = ends
+    theirs.send(framed(b"one") + b"rest")
+    channel.receive(100, 1.0)
+    with pytest.raises(Broken, match="more than it was asked"):
+        channel.send(Discard(1, 1), 1.0)
+
+
+def test_a_closed_channel_is_a_crash(ends):
+    channel, theirs = ends
+    theirs.close()
+    with pytest.raises(Broken) as caught:
+        channel.receive(100, 1.0)
+    assert caught.value.kind == "crash"
+
+
+def test_request_ids_do_not_repeat(ends):
+    channel, _ = ends
+    assert len({channel.new_id() for _ in range(5000)}) == 5000
+
+
+@given(st.binary(max_size=200))
+@settings(max_examples=300, deadline=None)
+def test_random_bytes_decode_or_are_a_protocol_fault(data):
+    try:
+        decode(msgspec.msgpack.Decoder(Replies), memoryview(data))
+    except Broken as broken:
+        assert broken.kind == "protocol"
+
+
+@given(json_values)
+@settings(max_examples=200, deadline=None)
+def test_plain_json_passes_unchanged(value):
+    assert check_json(value) is value
+    info = {"v": value}
+    assert decode_info(msgspec.msgpack.encode(info), 1 << 20) == info
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf, {1: 2}, b"x", (1,), {"a": [{"b": {1, 2}}]}])
+def test_what_is_not_plain_json_is_refused(value):
+    with pytest.raises(ValueError, match="holds"):
+        check_json(value)
+
+
+def reply(**changes) -> Reply:
+    fields = {"instance": 3, "observation": "x", "reward": 0.5, "terminated": False,
+              "truncated": False, "cut": False, "info": b"", "fault": None}  # fmt: skip
+    return Reply(**{**fields, **changes})
+
+
+def accept(one: Reply):
+    outcomes = [None]
+    instance = Instance(level=0, generation=1, playing=True)
+    accept_steps([one], [0], [(3, "go")], [instance], outcomes, Limits(max_observation_chars=10))
+    return outcomes[0], instance
+
+
+def test_a_good_reply_is_accepted_and_noted():
+    outcome, instance = accept(reply())
+    assert (outcome.observation, outcome.reward) == ("x", 0.5)
+    assert instance.actions == ["go"]
+    assert instance.last_observation == "x"
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"instance": 4}, "out of turn"),
+        ({"observation": "x" * 11}, "over the limit"),
+        ({"reward": math.inf}, "reward"),
+        ({"reward": math.nan}, "reward"),
+        ({"info": b"\xc1"}, "info"),
+        ({"info": b"\x90"}, "info"),
+        ({"info": b"x" * 70_000}, "more than"),
+    ],
+)
+def test_a_bad_reply_breaks_the_worker_and_is_not_noted(changes, words):
+    with pytest.raises(Broken, match=words) as caught:
+        accept(reply(**changes))
+    assert caught.value.kind == "protocol"
+
+
+def test_seeds_of_an_instance_depend_only_on_the_seeds_given():
+    def seeds():
+        instance = Instance(level=0, generation=1)
+        return [instance.next_seed(seed) for seed in (4, None, None, 9, None)]
+
+    assert seeds() == seeds()
+    assert seeds()[0] == 4
+    assert len(set(seeds())) == 5
