@@ -35,7 +35,7 @@ def test_without_libseccomp_the_mend_is_told(monkeypatch):
 
 
 def test_the_allow_list_holds_nothing_that_reaches_out():
-    reaching = {"open", "openat", "socket", "connect", "clone", "fork", "execve", "kill", "ioctl",
-                "prctl", "stat", "unlink", "mkdir", "sendmsg", "recvmsg", "dup", "pipe"}  # fmt: skip
+    reaching = {"open", "openat", "socket", "connect", "clone", "fork", "execve", "kill", "ioctl"}
+    reaching |= {"prctl", "stat", "unlink", "mkdir", "sendmsg", "recvmsg", "dup", "pipe"}
     assert not reaching & set(seccomp.ALLOWED)
     assert not set(seccomp.ALLOWED) & set(seccomp.KILLED)
