@@ -1,0 +1,1 @@
+"""Nano: a tiny language model that writes environments and plays them, made from nothing here."""

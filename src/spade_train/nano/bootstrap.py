@@ -1,0 +1,84 @@
+"""Make the bundled weights from nothing: `python -m spade_train.nano.bootstrap --out DIR`.
+
+Writes the program generator's data, a tokenizer, the trained model, and `bootstrap.json` with the
+settings and the figures that were measured. The same settings give the same weights on the same
+machine; elsewhere figures agree within the noise of the sample that they are measured on.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from pathlib import Path
+from typing import Any
+
+import click
+
+from spade_envs.corpus import open_corpus
+from spade_train.nano.data import demo_sample, design_sample
+from spade_train.nano.designer import NanoDesigner
+from spade_train.nano.families import FAMILIES, Draw
+from spade_train.nano.judge import judge
+from spade_train.nano.model import new_model, save
+from spade_train.nano.tokens import train_tokenizer
+from spade_train.nano.train import Settings, train
+
+_log = logging.getLogger(__name__)
+_TOKENIZER_PROGRAMS = 4000
+_TOKENIZER_DEMOS = 600
+
+
+def built_in_passages() -> list[str]:
+    """Return the passages of the built-in corpus, on which half of the conditions are made."""
+    corpus = open_corpus("pydoc")
+    return [corpus.passage(index).text for index in range(len(corpus))]
+
+
+def bootstrap(settings: Settings, out: Path, *, samples: int = 96) -> dict[str, Any]:
+    """Train tokenizer and model, write them to `out`, and return settings and figures.
+
+    At the end `samples` programs are sampled and judged by the gates.
+    """
+    passages = built_in_passages()
+    designs = [
+        design_sample(Draw(f"{settings.seed}/tokens/{i}"), passages)
+        for i in range(_TOKENIZER_PROGRAMS)
+    ]
+    demos = [
+        demo_sample(Draw(f"{settings.seed}/demos/{i}"), passages) for i in range(_TOKENIZER_DEMOS)
+    ]
+    tokenizer = train_tokenizer(
+        [sample.texts[1] for sample in designs],
+        [*(sample.texts[0] for sample in designs), *("\n".join(demo.texts) for demo in demos)],
+        vocabulary=settings.vocabulary,
+    )
+    model = new_model(tokenizer, settings.seed)
+    figures: dict[str, Any] = dict(train(model, tokenizer, settings, passages, progress=_report))
+    figures["parameters"] = sum(p.numel() for p in model.parameters())
+    figures["families"] = len(FAMILIES)
+    save(model, tokenizer, out)
+    written = {"settings": settings.as_json(), "training": figures}
+    if samples:
+        judged = judge(NanoDesigner(out), passages, samples=samples, seed=settings.seed + 1)
+        written["designer"] = judged.as_json()
+    (out / "bootstrap.json").write_text(json.dumps(written, indent=2) + "\n", encoding="utf-8")
+    return written
+
+
+def _report(step: int, loss: float) -> None:
+    _log.info("step %d: loss %.4f per token", step, loss)
+
+
+@click.command()
+@click.option("--out", type=click.Path(path_type=Path), required=True, help="Folder to write.")
+@click.option("--seed", default=0, show_default=True)
+@click.option("--steps", default=Settings().steps, show_default=True, help="Optimizer steps.")
+@click.option("--samples", default=96, show_default=True, help="Programs to judge at the end.")
+def main(out: Path, seed: int, steps: int, samples: int) -> None:
+    """Train the tiny designer from nothing; prints the figures as JSON."""
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s")
+    click.echo(json.dumps(bootstrap(Settings(seed=seed, steps=steps), out, samples=samples)))
+
+
+if __name__ == "__main__":
+    main()

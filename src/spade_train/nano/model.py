@@ -1,0 +1,86 @@
+"""The tiny model: its shape, and the bundled weights. The only door to torch and transformers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from spade_envs.errors import MissingExtra
+
+WEIGHTS = Path(__file__).with_name("weights")
+"""Folder of the bundled model, in the layout of `transformers`."""
+
+MAX_TOKENS = 512
+"""Longest conversation that the model was trained on."""
+
+SHAPE: dict[str, Any] = {
+    "hidden_size": 128,
+    "num_hidden_layers": 4,
+    "num_attention_heads": 4,
+    "num_key_value_heads": 4,
+    "intermediate_size": 336,
+    "tie_word_embeddings": True,
+    "max_position_embeddings": MAX_TOKENS,
+    "rope_theta": 10_000.0,
+    "attention_dropout": 0.0,
+}
+
+
+def need_torch() -> Any:
+    """Import torch and return it.
+
+    Raises:
+        MissingExtra: torch or transformers is not installed.
+    """
+    try:
+        import torch
+        import transformers  # noqa: F401  wanted by every caller
+    except ImportError as error:
+        raise MissingExtra(error.name or "torch", "nano") from None
+    return torch
+
+
+def new_model(tokenizer: Any, seed: int) -> Any:
+    """Return an untrained model for a tokenizer, initialised from `seed`."""
+    torch = need_torch()
+    from transformers import LlamaConfig, LlamaForCausalLM
+
+    torch.manual_seed(seed)
+    config = LlamaConfig(
+        vocab_size=len(tokenizer),
+        bos_token_id=None,
+        eos_token_id=tokenizer.eos_token_id,
+        pad_token_id=tokenizer.pad_token_id,
+        **SHAPE,
+    )
+    return LlamaForCausalLM(config)
+
+
+def load(folder: Path = WEIGHTS) -> tuple[Any, Any]:
+    """Return `(model, tokenizer)` from a folder, ready to sample from.
+
+    Raises:
+        MissingExtra: torch or transformers is not installed.
+        FileNotFoundError: the folder holds no weights.
+    """
+    torch = need_torch()
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+
+    if not (folder / "model.safetensors").is_file():
+        raise FileNotFoundError(
+            f"{folder} holds no weights; run python -m spade_train.nano.bootstrap"
+        )
+    tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True)
+    model = AutoModelForCausalLM.from_pretrained(folder, local_files_only=True, dtype=torch.float32)
+    return model.eval(), tokenizer
+
+
+def save(model: Any, tokenizer: Any, folder: Path) -> None:
+    """Write the model in half precision, and its tokenizer, into `folder`."""
+    import copy
+
+    torch = need_torch()
+    folder.mkdir(parents=True, exist_ok=True)
+    half = copy.deepcopy(model).to(torch.float16)
+    half.save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
