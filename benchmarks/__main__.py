@@ -35,10 +35,9 @@ def main(names: tuple[str, ...], rounds: int | None, tiny: bool, as_json: bool) 
     if not as_json:
         console.print(machine())
     for name in names or BENCHMARKS:
-        before = os.getloadavg()[0]
+        before = times()
         result = run(name, scale)
-        load = f"load average {before:.1f} before, {os.getloadavg()[0]:.1f} after"
-        results.append(replace(result, notes=(*result.notes, load)))
+        results.append(replace(result, notes=(*result.notes, crowding(before, times()))))
         if not as_json:
             show(console, results[-1])
     missed = [claim for result in results for claim in result.claims if not claim.met]
@@ -59,6 +58,21 @@ def machine() -> str:
     """Return what the figures were measured on, in one line."""
     cores = len(os.sched_getaffinity(0))
     return f"{cores} cores {platform.machine()}, Python {platform.python_version()}"
+
+
+def times() -> tuple[float, float]:
+    """Return how long this process has run and has waited for a processor, in s."""
+    with open("/proc/self/schedstat") as file:
+        ran, waited = file.read().split()[:2]
+    return int(ran) / 1e9, int(waited) / 1e9
+
+
+def crowding(before: tuple[float, float], after: tuple[float, float]) -> str:
+    """Return how busy others kept the machine: neighbours slow a pair of processes most."""
+    ran_s, waited_s = after[0] - before[0], after[1] - before[1]
+    share = waited_s / max(ran_s + waited_s, 1e-9)
+    load = os.getloadavg()[0]
+    return f"load average {load:.1f}; waited for a processor {share:.0%} of the time"
 
 
 def verdict(claim: Claim) -> str:

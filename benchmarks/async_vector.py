@@ -11,14 +11,14 @@ import spade_envs
 from benchmarks.timing import Claim, Measure, Result, Scale, Series, interleave, per_call_us
 from benchmarks.workload import ACTION, answer, local_class, publish, scratch_store
 
-COUNT = 64
 RATIO_BAR = 10.0
 
 
 def run(scale: Scale) -> Result:
     """Measure microseconds per environment step of one environment in three vector classes."""
     room = local_class()
-    makers = [room] * COUNT
+    count = scale.together
+    makers = [room] * count
     with contextlib.ExitStack() as stack:
         # The fork comes first, while this process has neither sandbox nor threads.
         forked = AsyncVectorEnv(makers, shared_memory=False, context="fork")
@@ -26,19 +26,19 @@ def run(scale: Scale) -> Result:
         store = stack.enter_context(scratch_store())
         record = publish(store)
         spade_envs.register_store(store)
-        ours = gym.make_vec(record.id, num_envs=COUNT)
+        ours = gym.make_vec(record.id, num_envs=count)
         stack.callback(ours.close)
         plain = SyncVectorEnv(makers)
         stack.callback(plain.close)
         taken = interleave(
-            scale.rounds,
+            scale,
             {
                 "gym.make_vec, sandboxed": _stepped(ours, scale.steps),
                 "AsyncVectorEnv, no sandbox": _stepped(forked, max(1, scale.steps // 10)),
                 "SyncVectorEnv, no sandbox": _stepped(plain, max(1, scale.steps // 4)),
             },
         )
-    series = tuple(Series(f"{name}, {COUNT}", "us/step", got) for name, got in taken.items())
+    series = tuple(Series(f"{name}, {count}", "us/step", got) for name, got in taken.items())
     ratio = series[1].median / series[0].median
     claim = Claim("gym.make_vec: multiple of AsyncVectorEnv's rate", ratio, RATIO_BAR, True)
     note = f"multiple of SyncVectorEnv's rate: {series[2].median / series[0].median:.2f}"
@@ -46,7 +46,8 @@ def run(scale: Scale) -> Result:
 
 
 def _stepped(vector: VectorEnv, steps: int) -> Measure:
-    actions = [ACTION] * COUNT
+    count = vector.num_envs
+    actions = [ACTION] * count
 
     def act() -> None:
         for _ in range(steps):
@@ -56,6 +57,6 @@ def _stepped(vector: VectorEnv, steps: int) -> Measure:
 
     def measure() -> float:
         vector.reset(seed=0)
-        return per_call_us(COUNT * steps, act)
+        return per_call_us(count * steps, act)
 
     return measure

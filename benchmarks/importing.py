@@ -69,7 +69,8 @@ def _timed(body: str, environ: dict[str, str]) -> Measure:
 def _fill(store: EnvStore, count: int) -> str:
     """Publish one environment, and give the index `count` lines; the others have empty folders.
 
-    Importing looks at names and at the index only, so this is what it meets in a true store.
+    Importing looks at names, ages and the index only, so this is what it meets in a true store that
+    was filled an hour ago.
     """
     record = publish(store)
     (line,) = index.load(store.root)

@@ -13,8 +13,7 @@ import gymnasium as gym
 
 import spade_envs
 from benchmarks.timing import Claim, Measure, Result, Scale, Series, interleave
-from benchmarks.workload import ACTION, SOURCE, answer, publish, scratch_store
-from spade_envs.sandbox import Worker, default_sandbox
+from benchmarks.workload import ACTION, answer, create, load, publish, scratch_store
 
 RATIO_BAR = 2.5
 _RESET = "(reset)"
@@ -27,29 +26,24 @@ def run(scale: Scale) -> Result:
         store = stack.enter_context(scratch_store())
         record = publish(store)
         spade_envs.register_store(store)
-        worker = default_sandbox().load(SOURCE)
-        if not isinstance(worker, Worker):
-            raise RuntimeError(f"the workload does not load: {worker}")
-        stack.callback(worker.close)
-        instance = worker.create(0)
+        worker = stack.enter_context(load())
+        (instance,) = create(worker, 1)
         wrapped = gym.make(record.id, max_episode_steps=-1)
         stack.callback(wrapped.close)
         bare = wrapped.unwrapped
 
         def echo() -> str:
             pipe.send(ACTION)
-            return pipe.recv()[0]
+            return str(pipe.recv()[0])
 
         def reset_echo() -> None:
             pipe.send(_RESET)
             pipe.recv()
 
         taken = interleave(
-            scale.rounds,
+            scale,
             {
-                "pickle over a pipe, echo": _p50(
-                    scale.steps, lambda: pipe.send(_RESET) or pipe.recv(), echo
-                ),
+                "pickle over a pipe, echo": _p50(scale.steps, reset_echo, echo),
                 "Worker.step": _p50(
                     scale.steps,
                     lambda: worker.reset([(instance, 0, None)]),

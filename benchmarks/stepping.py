@@ -9,44 +9,50 @@ import gymnasium as gym
 
 import spade_envs
 from benchmarks.timing import Claim, Measure, Result, Scale, Series, interleave, per_call_us
-from benchmarks.workload import ACTION, SOURCE, answer, local_class, publish, scratch_store
-from spade_envs.sandbox import Worker, default_sandbox
+from benchmarks.workload import (
+    ACTION,
+    answer,
+    create,
+    load,
+    local_class,
+    publish,
+    scratch_store,
+)
+from spade_envs.sandbox import Worker
 
-COUNTS = (1, 8, 64)
 SHARE_BAR = 0.25
 
 
 def run(scale: Scale) -> Result:
     """Measure microseconds per environment step; all the contenders do the same steps."""
+    counts = (1, 8, scale.together)
     with contextlib.ExitStack() as stack:
         store = stack.enter_context(scratch_store())
         record = publish(store)
         spade_envs.register_store(store)
-        worker = default_sandbox().load(SOURCE)
-        if not isinstance(worker, Worker):
-            raise RuntimeError(f"the workload does not load: {worker}")
-        stack.callback(worker.close)
+        worker = stack.enter_context(load())
         contenders: dict[str, Measure] = {}
-        for count in COUNTS:
+        for count in counts:
             vector = gym.make_vec(record.id, num_envs=count)
             stack.callback(vector.close)
             contenders[f"in-process loop, {count}"] = _in_process(count, scale.steps)
             contenders[f"sandboxed worker, {count}"] = _sandboxed(worker, count, scale.steps)
             contenders[f"gym.make_vec, {count}"] = _vector(vector, count, scale.steps)
-        taken = interleave(scale.rounds, contenders)
+        taken = interleave(scale, contenders)
     series = {name: Series(name, "us/step", samples) for name, samples in taken.items()}
-    plain = {count: series[f"in-process loop, {count}"].median for count in COUNTS}
+    plain = {count: series[f"in-process loop, {count}"].median for count in counts}
     notes = [
         f"{count} at a time: sandboxed worker {plain[count] / worker_us:.3f}x, "
         f"gym.make_vec {plain[count] / vector_us:.3f}x the in-process rate"
-        for count in COUNTS
+        for count in counts
         for worker_us in [series[f"sandboxed worker, {count}"].median]
         for vector_us in [series[f"gym.make_vec, {count}"].median]
     ]
     claims = [
-        Claim(f"{way}, 64 at a time: share of the in-process rate", share, SHARE_BAR, True)
+        Claim(f"{way}, {most} at a time: share of the in-process rate", share, SHARE_BAR, True)
+        for most in [scale.together]
         for way in ("sandboxed worker", "gym.make_vec")
-        for share in [plain[64] / series[f"{way}, 64"].median]
+        for share in [plain[most] / series[f"{way}, {most}"].median]
     ]
     return Result("stepping", tuple(series.values()), tuple(claims), tuple(notes))
 
@@ -70,7 +76,7 @@ def _in_process(count: int, steps: int) -> Measure:
 
 
 def _sandboxed(worker: Worker, count: int, steps: int) -> Measure:
-    instances = [worker.create(0) for _ in range(count)]
+    instances = create(worker, count)
 
     def act() -> str:
         for _ in range(steps):
@@ -90,7 +96,7 @@ def _vector(vector: gym.vector.VectorEnv, count: int, steps: int) -> Measure:
     def act() -> str:
         for _ in range(steps):
             observations = vector.step(actions)[0]
-        return observations[-1]
+        return str(observations[-1])
 
     def measure() -> float:
         vector.reset(seed=0)

@@ -11,8 +11,10 @@ import statistics
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Literal
 
 Measure = Callable[[], float]
+Depth = Literal["quick", "standard", "deep"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,17 +22,36 @@ class Scale:
     """How much to measure.
 
     Args:
-        rounds: turns that every contender takes, after one that is thrown away.
+        rounds: turns that every contender takes, >= 1.
+        warm_up: take one turn more, the first, and throw it away.
         steps: calls to `step` in one measurement, < 1000 (the longest episode of the contract).
+        together: environments in the widest batch.
         stored: environments in the store that is imported.
+        programs: environments that are put through the gates.
+        depths: how deep the gates look.
+        seeds: episodes that the gates play for each level.
     """
 
     rounds: int = 9
+    warm_up: bool = True
     steps: int = 400
+    together: int = 64
     stored: int = 10_000
+    programs: int = 3
+    depths: tuple[Depth, ...] = ("quick", "standard")
+    seeds: int = 20
 
 
-TINY = Scale(rounds=1, steps=10, stored=40)
+TINY = Scale(
+    rounds=1,
+    warm_up=False,
+    steps=10,
+    together=4,
+    stored=40,
+    programs=1,
+    depths=("quick",),
+    seeds=3,
+)
 """Runs everything once; the figures mean nothing."""
 
 
@@ -80,18 +101,16 @@ class Result:
     notes: tuple[str, ...] = ()
 
 
-def interleave(rounds: int, contenders: Mapping[str, Measure]) -> dict[str, tuple[float, ...]]:
-    """Let the contenders take turns, and return the samples of each.
-
-    The first round warms up and is thrown away. Each later round starts with another contender.
+def interleave(scale: Scale, contenders: Mapping[str, Measure]) -> dict[str, tuple[float, ...]]:
+    """Let the contenders take turns, each round starting with another one, and return the samples.
 
     Args:
-        rounds: samples to take of each contender, >= 1.
+        scale: says how many rounds there are.
         contenders: functions that measure once and return the figure.
     """
     names = list(contenders)
     samples: dict[str, list[float]] = {name: [] for name in names}
-    for turn in range(rounds + 1):
+    for turn in range(0 if scale.warm_up else 1, scale.rounds + 1):
         first = turn % len(names)
         for name in names[first:] + names[:first]:
             gc.collect()

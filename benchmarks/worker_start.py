@@ -6,8 +6,8 @@ import subprocess
 import sys
 
 from benchmarks.timing import Claim, Result, Scale, Series, elapsed_ms, interleave
-from benchmarks.workload import SOURCE
-from spade_envs.sandbox import Worker, default_sandbox
+from benchmarks.workload import load
+from spade_envs.sandbox import Worker
 
 START_BAR_MS = 25.0
 STARTS = 5
@@ -18,15 +18,11 @@ def run(scale: Scale) -> Result:
 
     A sample is the mean of five workers, each of which is closed before the next one starts.
     """
-    sandbox = default_sandbox()
     started: list[Worker] = []
     closing: list[float] = []
 
     def start() -> None:
-        worker = sandbox.load(SOURCE)
-        if not isinstance(worker, Worker):
-            raise RuntimeError(f"the workload does not load: {worker}")
-        started.append(worker)
+        started.append(load())
 
     def start_some() -> float:
         starts, ends = [], []
@@ -43,8 +39,8 @@ def run(scale: Scale) -> Result:
     first_ms = elapsed_ms(start)
     started.pop().close()
     names = {"worker start": start_some, "fresh python -S -c pass": start_python}
-    taken = interleave(scale.rounds, names)
-    taken["worker close"] = tuple(closing[1:])  # the first round warmed up
+    taken = interleave(scale, names)
+    taken["worker close"] = tuple(closing[-scale.rounds :])
     series = tuple(Series(name, "ms", samples) for name, samples in taken.items())
     claim = Claim("warm start of a worker, in ms", series[0].median, START_BAR_MS, False)
     note = f"first start in this process, the zygote with it if need be: {first_ms:.0f} ms"

@@ -12,6 +12,7 @@ import gymnasium as gym
 
 from spade_envs.api import TextEnv
 from spade_envs.api.loading import find_entry, interface_of
+from spade_envs.sandbox import Worker, default_sandbox
 from spade_envs.store import EnvStore, open_store
 from spade_envs.types import EnvSource, GateResult, Record, Report
 
@@ -55,6 +56,22 @@ def local_class() -> type[TextEnv]:
     module = ModuleType("benchmarks_room")
     exec(compile(SOURCE.code, SOURCE.origin, "exec"), module.__dict__)
     return find_entry(module.__dict__)
+
+
+def load() -> Worker:
+    """Return a sandboxed worker that has loaded the environment."""
+    worker = default_sandbox().load(SOURCE)
+    if not isinstance(worker, Worker):
+        raise RuntimeError(f"the workload does not load: {worker}")
+    return worker
+
+
+def create(worker: Worker, count: int) -> list[int]:
+    """Return the numbers of `count` new instances."""
+    numbers = [worker.create(0) for _ in range(count)]
+    if faults := [number for number in numbers if not isinstance(number, int)]:
+        raise RuntimeError(f"the workload cannot be constructed: {faults[0]}")
+    return [number for number in numbers if isinstance(number, int)]
 
 
 def publish(store: EnvStore, *, refresh: bool = True) -> Record:
