@@ -106,9 +106,7 @@ class Table:
                 self._rng[number] = _global_state()
 
     def step(self, number: int, action: str) -> ReplyTuple:
-        """Take one step."""
-        if self.keep_global_rng and number in self._rng:
-            _restore_global(self._rng[number])
+        """Take one step; the checks are spelled out, since they run for every single step."""
         try:
             result = self.envs[number].step(action)
             if type(result) is not tuple or len(result) != 5:
@@ -128,14 +126,19 @@ class Table:
                 terminated if type(terminated) is bool else _flag("terminated", terminated),
                 truncated if type(truncated) is bool else _flag("truncated", truncated),
                 cut,
-                self._info(info),
+                EMPTY_INFO if type(info) is dict and not info else self._info(info),
                 None,
             )
         except BaseException as error:  # noqa: BLE001  the boundary
             return failed(number, fault_of(error))
-        finally:
-            if self.keep_global_rng:
-                self._rng[number] = _global_state()
+
+    def step_with_global_rng(self, number: int, action: str) -> ReplyTuple:
+        """Take one step with the global generators in the state that this instance left them in."""
+        if number in self._rng:
+            _restore_global(self._rng[number])
+        reply = self.step(number, action)
+        self._rng[number] = _global_state()
+        return reply
 
     def ask(self, number: int, what: str) -> tuple[Any, FaultTuple | None]:
         """Return the hint (text) or the solution (actions) of the current state."""
@@ -157,15 +160,14 @@ class Table:
         return (text[:most], True) if len(text) > most else (text, False)
 
     def _info(self, info: Any) -> bytes:
-        if type(info) is dict:
-            if not info:
-                return EMPTY_INFO
-            if len(info) == 1:
-                success = info.get("success")
-                if success is True:
-                    return _WON
-                if success is False:
-                    return _LOST
+        if not info and isinstance(info, dict):
+            return EMPTY_INFO
+        if type(info) is dict and len(info) == 1:
+            success = info.get("success")
+            if success is True:
+                return _WON
+            if success is False:
+                return _LOST
         if not isinstance(info, dict):
             raise _Breach(f"info is {_describe(info)}, not a dict")
         try:

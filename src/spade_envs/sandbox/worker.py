@@ -31,9 +31,9 @@ from spade_envs.sandbox.protocol import (
 
 FLUSH_AFTER_S = 0.002
 """Answers wait at most about this long for those of the next instances of the batch."""
-FLUSH_REPLIES = 16
+FLUSH_REPLIES = 64
 """So many answers are sent at once: the host reads them while the worker goes on."""
-FLUSH_CHARS = 128 * 1024
+FLUSH_CHARS = 16 * 1024
 _READ_BYTES = 128 * 1024
 _RAW_NOTHING = msgspec.Raw(b"\xc0")
 
@@ -121,10 +121,11 @@ class _Server:
         self._channel = channel
         self._counters = counters
         self._table = table
+        self._step = table.step_with_global_rng if table.keep_global_rng else table.step
 
     def answer(self, request: Request) -> None:
         if isinstance(request, Step):
-            self._stream(request.request, request.items, self._table.step)
+            self._stream(request.request, request.items, self._step)
         elif isinstance(request, Reset):
             self._stream(request.request, request.items, self._table.reset)
         elif isinstance(request, Replay):
@@ -136,19 +137,19 @@ class _Server:
         """Run `act` on each item; answers are sent together unless that makes one wait."""
         counters, send = self._counters, self._channel.send
         replies: list[ReplyTuple] = []
-        size, last, flushed = 0, len(items) - 1, perf_counter()
+        left, flushed = len(items), perf_counter()
         for index, item in enumerate(items):
             counters[0] = index
             reply = act(*item)
             replies.append(reply)
-            size += len(reply[1])
-            if index < last and (
-                len(replies) >= FLUSH_REPLIES
-                or size > FLUSH_CHARS
-                or perf_counter() - flushed > FLUSH_AFTER_S
-            ):
+            if perf_counter() - flushed > FLUSH_AFTER_S or len(reply[1]) > FLUSH_CHARS:
+                due = True
+            else:
+                due = len(replies) >= FLUSH_REPLIES
+            if due and len(replies) < left:
                 send((request, replies))
-                replies, size, flushed = [], 0, perf_counter()
+                left -= len(replies)
+                replies, flushed = [], perf_counter()
         send((request, replies))
 
     def _replay(self, request: Replay) -> ReplyTuple:
@@ -160,7 +161,7 @@ class _Server:
         for action in request.actions:
             if reply[-1] is not None:
                 break
-            reply = table.step(number, action)
+            reply = self._step(number, action)
         return reply
 
     def _answer_value(self, request: Create | Ask | Probe | Discard) -> None:

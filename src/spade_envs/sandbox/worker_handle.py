@@ -400,7 +400,7 @@ class Worker:
         """Return the positions whose instances are in the present process; fault the others."""
         while True:
             generation = self._generation if self.alive else -1
-            if all(instances[position].generation == generation for position in left):
+            if not [None for at in left if instances[at].generation != generation]:
                 return left
             for position in left:
                 fault = self._restore(items[position][0])
