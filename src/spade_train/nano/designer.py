@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -24,8 +25,6 @@ class NanoDesigner:
     function of (prompt, seed, max_tokens, temperature), alone or in a batch.
     """
 
-    name = "nano"
-
     def __init__(self, weights: Path = WEIGHTS) -> None:
         """Name the folder of the weights; they are loaded with the first completion.
 
@@ -35,6 +34,18 @@ class NanoDesigner:
         need_torch()
         self._weights = weights
         self._loaded: tuple[Any, Any] | None = None
+        self._name: str | None = None
+
+    @property
+    def name(self) -> str:
+        """`nano-` and the first digits of the weights' sha256, so that runs do not mix weights."""
+        if self._name is None:
+            try:
+                weights = (self._weights / "model.safetensors").read_bytes()
+            except OSError as error:
+                raise _unreadable(error) from error
+            self._name = f"nano-{hashlib.sha256(weights).hexdigest()[:12]}"
+        return self._name
 
     def complete(
         self, messages: Sequence[Message], *, seed: int, max_tokens: int, temperature: float
@@ -68,7 +79,7 @@ class NanoDesigner:
             try:
                 model, tokenizer = load(self._weights)
             except OSError as error:
-                raise ClientError(f"the weights of nano cannot be read: {error}") from error
+                raise _unreadable(error) from error
             self._loaded = model.double(), tokenizer
         return self._loaded
 
@@ -96,16 +107,21 @@ class NanoDesigner:
             max_tokens=request.max_tokens,
         )
 
-    @staticmethod
-    def _completion(tokenizer: Any, row: Row, found: Sampled) -> Completion:
-        code = tokenizer.decode(list(found.ids))
-        return Completion(
-            text=f"```python\n{code.rstrip()}\n```\n",
-            model="nano",
-            prompt_tokens=len(row.ids),
-            completion_tokens=len(found.ids),
-            finish_reason="stop" if found.ended else "length",
-        )
+
+def _completion(tokenizer: Any, row: Row, found: Sampled, name: str) -> Completion:
+    code = tokenizer.decode(list(found.ids))
+    return Completion(
+        text=f"```python\n{code.rstrip()}\n```\n",
+        model=name,
+        prompt_tokens=len(row.ids),
+        completion_tokens=len(found.ids),
+        finish_reason="stop" if found.ended else "length",
+    )
+
+
+def _unreadable(error: OSError) -> ClientError:
+    mend = "install the package again, or make them with python -m spade_train.nano.bootstrap"
+    return ClientError(f"the weights of nano cannot be read ({error}); {mend}")
 
 
 def _row(tokenizer: Any, condition: Condition, **settings: Any) -> Row:

@@ -67,9 +67,7 @@ def load(folder: Path = WEIGHTS) -> tuple[Any, Any]:
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
     if not (folder / "model.safetensors").is_file():
-        raise FileNotFoundError(
-            f"{folder} holds no weights; run python -m spade_train.nano.bootstrap"
-        )
+        raise FileNotFoundError(f"{folder} holds no weights")
     tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True)
     model = AutoModelForCausalLM.from_pretrained(folder, local_files_only=True, dtype=torch.float32)
     return model.eval(), tokenizer

@@ -16,7 +16,6 @@ from spade_train.nano.muon import Muon
 Progress = Callable[[int, float], None]
 """Called with the step and the loss per learnt token, averaged over the last steps."""
 
-_POOL = 1024
 _REPORT_EVERY = 20
 
 
@@ -35,6 +34,8 @@ class Settings:
     decay_share: float = 0.45
     """Last part of the run in which the learning rate falls to nearly 0."""
     vocabulary: int = 2048
+    pool: int = 1024
+    """Samples that are sorted by length together."""
 
     def as_json(self) -> dict[str, Any]:
         """Return the settings as plain JSON."""
@@ -116,7 +117,7 @@ def _batches(
     number = 0
     while True:
         pool: list[tuple[list[int], list[bool]]] = []
-        while len(pool) < _POOL:
+        while len(pool) < settings.pool:
             item = encode(sample(settings.seed, number, passages), tokenizer, MAX_TOKENS)
             number += 1
             if item is not None:
