@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from spade_envs.gates.finding import MAX_EXAMPLES, Finding, failed, fault_text, passed, skipped
 from spade_envs.gates.lane import Job, Lane
-from spade_envs.gates.policies import Policy, cycle, script
+from spade_envs.gates.policies import cycle, script
 from spade_envs.gates.probes import PLAIN
 from spade_envs.gates.subject import Subject
 from spade_envs.gates.thresholds import MAX_MEMORY_SHARE
-from spade_envs.gates.trace import Trace, first_difference
+from spade_envs.gates.trace import first_difference
 from spade_envs.types import Fault, Json
 
 
@@ -17,34 +17,22 @@ def clean_reset(subject: Subject) -> Finding:
     lane = subject.plain
     first, second = subject.seeds[0], subject.seeds[-1]
     for level in subject.edge_levels:
-        for actions, fresh in subject.samples(level, [first]):
-            for name, before in (("in mid-episode", 1), ("after the end", lane.most_steps)):
-                used = _after_other(lane, level, (second, before), (first, actions))
-                difference = first_difference(fresh, used)
-                if difference:
-                    return failed(
-                        f"a reset {name} does not give a clean episode; "
-                        "set every attribute anew in reset()",
-                        difference=difference,
+        kept = subject.samples(level, [first])
+        for before in subject.sample_scripts(level, second):
+            for name, turns in (("in mid-episode", (len(before) + 1) // 2), ("later", len(before))):
+                for actions, fresh in kept:
+                    used = lane.in_turn(
+                        Job(level, second, script(before[:turns])),
+                        Job(level, first, script(actions)),
                     )
+                    difference = first_difference(fresh, used)
+                    if difference and subject.reproduces(actions, fresh):
+                        return failed(
+                            f"a reset {name} does not give a clean episode; "
+                            "set every attribute anew in reset()",
+                            difference=difference,
+                        )
     return passed("resets in mid-episode and after the end are clean")
-
-
-def _after_other(
-    lane: Lane, level: int, before: tuple[int, int], then: tuple[int, tuple[str, ...]]
-) -> Trace:
-    """Play some turns of one seed, then another seed to its end, on one instance."""
-    instance = lane.take(level)
-    if isinstance(instance, Fault):
-        return lane.run([Job(level, then[0], script(then[1]))])[0]
-    lane.give(level, instance, keep=True)
-    lane.run([Job(level, before[0], _first_turns(before[1]))], fresh=False)
-    return lane.run([Job(level, then[0], script(then[1]))], fresh=False)[0]
-
-
-def _first_turns(count: int) -> Policy:
-    plain = cycle(PLAIN)
-    return lambda view: plain(view) if view.turn < count else None
 
 
 def keeps_to_limits(subject: Subject) -> Finding:

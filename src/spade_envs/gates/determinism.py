@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from spade_envs.gates.finding import Finding, failed, passed, warned
 from spade_envs.gates.lane import Job, Lane, Live
-from spade_envs.gates.policies import cycle, script
+from spade_envs.gates.policies import Policy, cycle, script
 from spade_envs.gates.probes import PLAIN
 from spade_envs.gates.subject import Subject, ask_solutions
 from spade_envs.gates.trace import Trace, first_difference
@@ -129,6 +129,7 @@ def isolated_episodes(subject: Subject) -> Finding:
             lane.give(level, instance, keep=True)
         first = subject.seeds[0] + 50_000
         count = OTHER_EPISODES_ABOVE if level and subject.depth != "deep" else OTHER_EPISODES
+        lane.run([Job(level, *other) for other in _played_well(subject, level)], fresh=False)
         for seed in range(first, first + count):
             lane.run([Job(level, seed, cycle(PLAIN), "plain")], fresh=False)
         for actions, one in kept:
@@ -141,6 +142,14 @@ def isolated_episodes(subject: Subject) -> Finding:
                     difference=difference,
                 )
     return passed(f"an episode is the same after {OTHER_EPISODES} others")
+
+
+def _played_well(subject: Subject, level: int) -> list[tuple[int, Policy]]:
+    """Return other seeds with their references, since mere noise may change no state."""
+    if not subject.has_reference:
+        return []
+    found = subject.solutions(level, subject.seeds[1:4]).items()
+    return [(seed, script(actions)) for seed, actions in found if not isinstance(actions, Fault)]
 
 
 def copyable(subject: Subject) -> Finding:

@@ -19,6 +19,7 @@ from spade_envs.gates.policies import (
     echo_last,
     random_grammar,
     script,
+    tokens,
 )
 from spade_envs.gates.probes import DIGITS
 from spade_envs.gates.stats import Rate
@@ -36,6 +37,7 @@ from spade_envs.types import Json
 
 SCREEN_SEEDS = 5
 SHORT_TURNS = 4
+MOST_COMMANDS = 12
 
 
 def goal_open_at_reset(subject: Subject) -> Finding:
@@ -93,6 +95,16 @@ def _guesses() -> list[_Guess]:
     return found
 
 
+def _commands(subject: Subject, level: int) -> list[_Guess]:
+    """Return policies that repeat one word which every first observation of the level holds."""
+    if subject.interface.kind == "tool":
+        return []
+    shown = [trace.start.observation for trace in subject.starts(level)[:SCREEN_SEEDS]]
+    common = set.intersection(*(set(tokens(text)) for text in shown))
+    words = [word for word in dict.fromkeys(reversed(tokens(shown[0]))) if word in common]
+    return [_Guess(f"always says {word!r}", constant(word)) for word in words[:MOST_COMMANDS]]
+
+
 def low_floor(subject: Subject) -> Finding:
     """L3.3: policies that do not know the answer earn little on every level."""
     warning: Finding | None = None
@@ -140,7 +152,11 @@ def _measured(subject: Subject) -> dict[tuple[int, _Guess], Rate]:
 
     A policy that ignores the observation and earns nothing on the first few seeds is left at that.
     """
-    cases = [(level, guess) for level in subject.levels for guess in _guesses()]
+    cases = [
+        (level, guess)
+        for level in subject.levels
+        for guess in (*_guesses(), *_commands(subject, level))
+    ]
     scores: dict[tuple[int, _Guess], list[float]] = {case: [] for case in cases}
     few, rest = subject.seeds[:SCREEN_SEEDS], subject.seeds[SCREEN_SEEDS:]
     for seeds in (few, rest):

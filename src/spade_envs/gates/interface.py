@@ -19,7 +19,10 @@ from spade_envs.gates.probes import PLAIN, hostile
 from spade_envs.gates.subject import Subject
 from spade_envs.gates.thresholds import RETURN_TOLERANCE
 from spade_envs.gates.trace import Trace
-from spade_envs.types import Fault
+from spade_envs.types import Fault, ResetOutcome
+
+CAREFUL_BATCH = 16
+"""Episodes in lockstep where a hang is likely: each that hangs costs a whole time limit."""
 
 
 def passes_check_env(subject: Subject) -> Finding:
@@ -32,6 +35,7 @@ def passes_check_env(subject: Subject) -> Finding:
         answer = lane.worker.probe(instance, "check_env", {})
         lane.give(level, instance, keep=False)
         if isinstance(answer, Fault):
+            lane.note(Trace(level, None, ResetOutcome(fault=answer)))
             return failed(
                 f"check_env fails at level {level}: {answer.message}", fault=answer.as_json()
             )
@@ -77,7 +81,7 @@ def survives_any_text(subject: Subject) -> Finding:
     known = any(_is_contract(trace) for trace in subject.plain.faults)
     broken = [
         trace
-        for trace in subject.plain.run(jobs)
+        for trace in subject.plain.run(jobs, most=CAREFUL_BATCH)
         if trace.fault is not None and not (known and _is_contract(trace))
     ]
     if broken:
@@ -150,8 +154,8 @@ def _after_end(subject: Subject, level: int, seed: int, actions: tuple[str, ...]
     live = subject.plain.begin([Job(level, seed, script(actions))])[0]
     while (action := live.next_action()) is not None:
         live.step(action)
-    ended = live.close() if not live.steps or live.trace().fault is not None else None
-    if ended is not None:
+    if not live.trace().done:
+        live.close()
         return None
     found = None
     for action in (live.steps[-1][0], actions[0], "again"):

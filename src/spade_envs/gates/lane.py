@@ -112,13 +112,14 @@ class Lane:
         if time.monotonic() > self._deadline:
             raise OutOfTimeError
 
-    def run(self, jobs: Sequence[Job], *, fresh: bool = True) -> list[Trace]:
+    def run(self, jobs: Sequence[Job], *, fresh: bool = True, most: int = MAX_BATCH) -> list[Trace]:
         """Play the jobs and return their traces in order.
 
         Args:
             jobs: the episodes to play.
             fresh: give every episode an instance of its own; otherwise instances are reused, or
                 copied from one that was reset before.
+            most: greatest number of episodes in lockstep.
 
         Raises:
             OutOfTimeError: the deadline passed.
@@ -128,11 +129,18 @@ class Lane:
         position = 0
         while position < len(jobs):
             self.check_time()
-            chunk = jobs[position : position + self._batch]
+            chunk = jobs[position : position + min(most, self._batch)]
             position += len(chunk)
             self._batch = min(MAX_BATCH, 2 * self._batch)
             traces += self._run_chunk(chunk, fresh=fresh)
         return traces
+
+    def in_turn(self, *jobs: Job) -> Trace:
+        """Play the jobs one after the other on one new instance; return the last trace."""
+        instance = self.take(jobs[0].level)
+        if isinstance(instance, int):
+            self.give(jobs[0].level, instance, keep=True)
+        return [trace for job in jobs for trace in self.run([job], fresh=False)][-1]
 
     def take(self, level: int, *, fresh: bool = True) -> int | Fault:
         """Return an instance of `level`; hand it back with `give`."""

@@ -50,7 +50,8 @@ def _copied_from_place(subject: Subject, level: int) -> Finding | None:
             traces = subject.play(_copying(place, form), level, subject.seeds, fresh=False)
             won = [trace for trace in traces if subject.score(trace) > 0.5]
             share = len(won) / len(traces)
-            if share >= LEAK_SHARE and len(won) >= MIN_LEAK_SEEDS:
+            enough = share >= LEAK_SHARE and len(won) >= MIN_LEAK_SEEDS
+            if enough and _tells_more(subject, level, place, form, shown):
                 return failed(
                     f"an agent that copies {_name(place)} of the first observation wins "
                     f"{share:.0%} at level {level}; do not show the answer",
@@ -59,6 +60,20 @@ def _copied_from_place(subject: Subject, level: int) -> Finding | None:
                     episode=won[0].evidence(),
                 )
     return None
+
+
+def _tells_more(
+    subject: Subject, level: int, place: Place, form: Form, shown: dict[int, str]
+) -> bool:
+    """Whether the token of one's own seed wins more often than the token of the next seed."""
+    seeds = list(shown)
+    said = [_token_at(shown[seed], place) or "" for seed in (*seeds[1:], seeds[0])]
+    jobs = [
+        Job(level, seed, constant(form(word), COPY_TURNS))
+        for seed, word in zip(seeds, said, strict=True)
+    ]
+    scores = [subject.score(trace) for trace in subject.plain.run(jobs, fresh=False)]
+    return sum(scores) / len(scores) < LEAK_SHARE / 2
 
 
 def _forms(subject: Subject, level: int) -> list[Form]:

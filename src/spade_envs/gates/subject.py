@@ -182,6 +182,11 @@ class Subject:
             self._samples[key] = trace
         return [(key[2], self._samples[key]) for key in wanted]
 
+    def reproduces(self, actions: tuple[str, ...], trace: Trace) -> bool:
+        """Whether a fresh object plays the same episode again; if not, L2.1 will say so."""
+        again = self.play(script(actions), trace.level, [trace.seed or 0])[0]
+        return again.key() == trace.key()
+
     def sample_scripts(self, level: int, seed: int) -> list[tuple[str, ...]]:
         """Return action sequences to compare runs on: fixed ones, and the reference if any."""
         found = list(scripts(self.interface))
