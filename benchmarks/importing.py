@@ -6,7 +6,6 @@ import os
 import subprocess
 import sys
 import time
-from pathlib import Path
 
 from benchmarks.timing import Claim, Measure, Result, Scale, Series, interleave
 from benchmarks.workload import publish, scratch_store
@@ -77,8 +76,11 @@ def _fill(store: EnvStore, count: int) -> str:
     lines = [line]
     for number in range(1, count):
         name = f"bench.room-{number:05d}"
-        (Path(store.root) / ENVS / name / "v0").mkdir(parents=True)
+        (store.root / ENVS / name / "v0").mkdir(parents=True)
         lines.append(_renamed(line, f"spade/{name}-v0", number))
+    earlier_s = time.time() - 3600
+    for folder in (store.root / ENVS).iterdir():
+        os.utime(folder, (earlier_s, earlier_s))
     index.write_index(store.root, lines, scanned_at_ns=time.time_ns())
     return record.id
 
