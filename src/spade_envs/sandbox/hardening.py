@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import os
 import resource
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from spade_envs.sandbox import landlock, layers, linux, seccomp
 
 _NOBODY = 65534
+_MOST_THREADS = 1024
+"""Of the user in all, where threads are allowed."""
 _OTHER_NAMESPACES = (
     linux.CLONE_NEWNS
     | linux.CLONE_NEWNET
@@ -49,20 +51,37 @@ def enter_namespaces(notes: Notes) -> None:
         notes[layers.NAMESPACES] = ""
 
 
-def lock_zygote(notes: Notes, working_dir: str) -> None:
-    """Empty the file system, drop user and capabilities, forbid tracing."""
-    if notes[layers.NAMESPACES] == "":
+def lock_zygote(notes: Notes, working_dir: str, *, keep_root: bool = False) -> None:
+    """Empty the file system, drop user and capabilities, forbid tracing.
+
+    Args:
+        notes: what `enter_namespaces` noted; added to.
+        working_dir: current directory inside the empty root.
+        keep_root: leave file system and user in place, for Landlock alone to guard.
+    """
+    if keep_root:
+        notes[layers.EMPTY_ROOT] = "left out for a library that reads files"
+        os.chdir("/")
+    elif notes[layers.NAMESPACES] == "":
         notes[layers.EMPTY_ROOT] = _attempt(lambda: _empty_root(working_dir))
     else:
         notes[layers.EMPTY_ROOT] = "needs namespaces"
         os.chdir("/")
     linux.drop_capability_bounds()
-    notes[layers.UNPRIVILEGED] = _attempt(_drop_user)
+    notes[layers.UNPRIVILEGED] = (
+        "left out: files may be readable for this user alone" if keep_root else _attempt(_drop_user)
+    )
     notes[layers.CAPABILITIES] = _attempt(linux.drop_capabilities)
     linux.set_dumpable(False)
 
 
-def lock_worker(filter_: Any, landlock_abi: int, address_bytes: int, cpu_s: int) -> Notes:
+def lock_worker(
+    filter_: Any,
+    landlock_abi: int,
+    address_bytes: int,
+    cpu_s: int,
+    readable: Sequence[str] = (),
+) -> Notes:
     """Set limits, Landlock and the system-call filter on this process.
 
     Args:
@@ -70,13 +89,16 @@ def lock_worker(filter_: Any, landlock_abi: int, address_bytes: int, cpu_s: int)
         landlock_abi: from `landlock.abi`; 0 skips it.
         address_bytes: address space that may be mapped in all.
         cpu_s: CPU seconds of the whole life.
+        readable: folders that a trusted library may read; none leaves no file at all.
     """
     notes: Notes = {}
     os.closerange(4, 1 << 20)  # what is left: /dev/null three times, and the channel
     notes[layers.LANDLOCK] = (
-        _attempt(lambda: landlock.deny_all(landlock_abi)) if landlock_abi else "not in this kernel"
+        _attempt(lambda: landlock.deny_all(landlock_abi, readable))
+        if landlock_abi
+        else "not in this kernel"
     )
-    notes[layers.RLIMITS] = _attempt(lambda: _limit(address_bytes, cpu_s))
+    notes[layers.RLIMITS] = _attempt(lambda: _limit(address_bytes, cpu_s, weaker=bool(readable)))
     notes[layers.SECCOMP] = _attempt(filter_.load) if filter_ is not None else "no libseccomp"
     return notes
 
@@ -122,14 +144,14 @@ def _drop_user() -> None:
     os.setresuid(_NOBODY, _NOBODY, _NOBODY)
 
 
-def _limit(address_bytes: int, cpu_s: int) -> None:
+def _limit(address_bytes: int, cpu_s: int, *, weaker: bool) -> None:
     _set(resource.RLIMIT_AS, address_bytes)
     _set(resource.RLIMIT_CPU, cpu_s)
-    _set(resource.RLIMIT_NOFILE, 8)
+    _set(resource.RLIMIT_NOFILE, 64 if weaker else 8)
+    _set(resource.RLIMIT_NPROC, _MOST_THREADS if weaker else 0)
     for kind in (
         resource.RLIMIT_FSIZE,
         resource.RLIMIT_CORE,
-        resource.RLIMIT_NPROC,
         resource.RLIMIT_MEMLOCK,
         resource.RLIMIT_MSGQUEUE,
         resource.RLIMIT_SIGPENDING,

@@ -8,10 +8,13 @@ from __future__ import annotations
 
 import ctypes
 import os
+from collections.abc import Sequence
 
 from spade_envs.sandbox import linux
 
-_CREATE_RULESET, _RESTRICT_SELF = 444, 446
+_CREATE_RULESET, _ADD_RULE, _RESTRICT_SELF = 444, 445, 446
+_PATH_BENEATH = ctypes.c_uint32(1)
+_READ_FILE, _READ_DIR = 1 << 2, 1 << 3
 _VERSION_FLAG = 1
 
 # Number of file-access rights that each ABI knows (rights are consecutive bits).
@@ -26,6 +29,11 @@ class _Ruleset(ctypes.Structure):
     ]
 
 
+class _PathBeneath(ctypes.Structure):
+    _pack_ = 1
+    _fields_ = [("allowed_access", ctypes.c_uint64), ("parent_fd", ctypes.c_int32)]
+
+
 def abi() -> int:
     """Return the kernel's Landlock ABI version, 0 where there is none."""
     try:
@@ -35,8 +43,12 @@ def abi() -> int:
         return 0
 
 
-def deny_all(version: int) -> None:
+def deny_all(version: int, readable: Sequence[str] = ()) -> None:
     """Deny everything that ABI `version` can deny; needs no-new-privileges.
+
+    Args:
+        version: from `abi`.
+        readable: folders below which files may still be read.
 
     Raises:
         OSError: the kernel refused.
@@ -51,5 +63,12 @@ def deny_all(version: int) -> None:
     descriptor = linux.syscall(
         _CREATE_RULESET, ctypes.byref(rules), ctypes.c_size_t(size), no_flags
     )
+    for folder in readable:
+        parent = os.open(folder, os.O_PATH | os.O_CLOEXEC)
+        rule = _PathBeneath(_READ_FILE | _READ_DIR, parent)
+        linux.syscall(
+            _ADD_RULE, ctypes.c_int(descriptor), _PATH_BENEATH, ctypes.byref(rule), no_flags
+        )
+        os.close(parent)
     linux.syscall(_RESTRICT_SELF, ctypes.c_int(descriptor), no_flags)
     os.close(descriptor)

@@ -20,6 +20,8 @@ SECCOMP = "seccomp"
 ALL = (
     NO_NEW_PRIVS, UNPRIVILEGED, NAMESPACES, EMPTY_ROOT, CAPABILITIES, RLIMITS, LANDLOCK, SECCOMP,
 )  # fmt: skip
+WEAKENED = "weakened: reads installed packages, may start threads"
+"""Follows the layers of a worker that runs a trusted library with less isolation."""
 REQUIRED: frozenset[str] = frozenset({NO_NEW_PRIVS, SECCOMP, RLIMITS})
 """Layers without which nothing runs, besides Landlock or namespaces with an empty root."""
 

@@ -34,6 +34,12 @@ class Sandbox:
             `layers.REQUIRED`.
         allow_weaker: accept a `require` below the standard, and do without both Landlock and
             namespaces. For trusted sources on machines that cannot isolate.
+        libraries: trusted installed modules that sources may import. They are imported with the
+            rights of this process, before the zygote locks itself.
+        extra_path: folders to find them in, besides `sys.path`.
+        weaker: for libraries that read files or start threads while they run: no empty root,
+            installed packages readable through Landlock (which is required then), threads allowed.
+            The workers' `layers` say so.
 
     Raises:
         ConfigError: `require` is below the standard and `allow_weaker` is not set.
@@ -47,6 +53,9 @@ class Sandbox:
         working_dir: str = "/",
         require: frozenset[str] = layers.REQUIRED,
         allow_weaker: bool = False,
+        libraries: tuple[str, ...] = (),
+        extra_path: tuple[str, ...] = (),
+        weaker: bool = False,
     ) -> None:
         layers.check_require(require, allow_weaker)
         self._settings: dict[str, Any] = {
@@ -55,6 +64,9 @@ class Sandbox:
             "working_dir": working_dir,
             "require": require,
             "either": not allow_weaker,
+            "libraries": libraries,
+            "extra_path": extra_path,
+            "weaker": weaker,
         }
         self._zygote: Zygote | None = None
         self._closed = False

@@ -4,6 +4,11 @@ from __future__ import annotations
 
 import importlib
 import sys
+import sysconfig
+from collections.abc import Sequence
+from pathlib import Path
+
+from spade_envs.sandbox import names
 
 STDLIB = (
     "__future__", "abc", "array", "ast", "base64", "binascii", "bisect", "calendar", "cmath",
@@ -29,10 +34,15 @@ LATE = (
 OURS = ("spade_envs.api", "spade_envs.api.loading", "spade_envs.sandbox.restricted")
 
 
-def preload() -> None:
-    """Import everything that environments may use, and warm what is slow the first time."""
-    for name in (*STDLIB, *THIRD_PARTY, *OURS):
+def preload(libraries: Sequence[str] = ()) -> None:
+    """Import everything that environments may use, and warm what is slow the first time.
+
+    Args:
+        libraries: trusted modules that this zygote's sources may import besides the usual ones.
+    """
+    for name in (*STDLIB, *THIRD_PARTY, *OURS, *libraries):
         importlib.import_module(name)
+    names.ALLOWED_MODULES |= frozenset(libraries)
     for name in LATE:
         try:
             importlib.import_module(name)
@@ -45,6 +55,16 @@ def preload() -> None:
     np.random.default_rng(0).permutation(3)
     re.compile("a")
     str(np.arange(3)), repr(np.float64(0.5))
+
+
+def library_folders(libraries: Sequence[str], extra_path: Sequence[str]) -> list[str]:
+    """Return the folders that a library reads its modules and data from: code, no user files."""
+    found = [sysconfig.get_path("stdlib"), sysconfig.get_path("platstdlib"), *extra_path]
+    found += [entry for entry in sys.path if entry.endswith(("site-packages", "dist-packages"))]
+    for name in libraries:
+        found += list(getattr(sys.modules[name.partition(".")[0]], "__path__", ()))
+    found += ["/usr/lib", "/lib", "/lib64", "/usr/share/zoneinfo"]
+    return list(dict.fromkeys(folder for folder in found if Path(folder).is_dir()))
 
 
 _HIDDEN = (

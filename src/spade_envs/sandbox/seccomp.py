@@ -23,6 +23,15 @@ ALLOWED = (
 )  # fmt: skip
 """Calls that only touch the process itself and the descriptors it was left with."""
 
+READING = (
+    "open", "openat", "stat", "lstat", "newfstatat", "statx", "access", "faccessat", "faccessat2",
+    "readlink", "readlinkat", "getdents64", "getcwd", "fcntl", "ioctl", "pread64", "mmap",
+    "mprotect", "getuid", "geteuid", "getgid", "getegid", "uname", "sysinfo", "dup",
+)  # fmt: skip
+THREADS = ("set_robust_list", "rseq", "sched_getaffinity", "getppid")
+"""Calls that a weaker worker is allowed as well; Landlock decides which files they reach."""
+_CLONE_THREAD = 0x00010000
+
 WITHOUT_EXEC = ("mmap", "mprotect")
 """Calls that are allowed unless they ask for executable memory (third argument)."""
 
@@ -39,8 +48,11 @@ class Unavailable(RuntimeError):
     """Raised when no filter can be built here; the message holds the mend."""
 
 
-def build_filter() -> Any:
+def build_filter(*, weaker: bool = False) -> Any:
     """Return a filter whose `load()` binds the calling process for good.
+
+    Args:
+        weaker: allow the calls that read files and start threads, for trusted libraries.
 
     Raises:
         Unavailable: libseccomp is missing, or the kernel has no seccomp filters.
@@ -56,7 +68,12 @@ def build_filter() -> Any:
     no_exec = seccomp.Arg(2, seccomp.MASKED_EQ, PROT_EXEC, 0)
     for name in ALLOWED:
         _add(rules, seccomp.ALLOW, name)
-    for name in WITHOUT_EXEC:
+    for name in (*READING, *THREADS) if weaker else ():
+        _add(rules, seccomp.ALLOW, name)
+    if weaker:
+        thread = seccomp.Arg(0, seccomp.MASKED_EQ, _CLONE_THREAD, _CLONE_THREAD)
+        _add(rules, seccomp.ALLOW, "clone", thread)
+    for name in () if weaker else WITHOUT_EXEC:
         _add(rules, seccomp.ALLOW, name, no_exec)
     for name in KILLED:
         _add(rules, seccomp.KILL_PROCESS, name)

@@ -16,6 +16,7 @@ import signal
 import socket
 import sys
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -35,6 +36,8 @@ class _Kit:
     require: frozenset[str]
     either: bool
     zygote_layers: tuple[str, ...]
+    readable: tuple[str, ...]
+    """Folders that weaker workers may read."""
 
 
 def main(config: dict[str, Any]) -> None:
@@ -59,22 +62,26 @@ def _watch_host(host_pid: int) -> int:
 
 def _prepare(control: socket.socket, config: dict[str, Any]) -> _Kit:
     time.tzset()
-    preload.preload()
+    libraries, weaker = tuple(config["libraries"]), bool(config["weaker"])
+    preload.preload(libraries)
+    readable = preload.library_folders(libraries, config["extra_path"]) if weaker else []
     notes: hardening.Notes = {}
     try:
-        filter_ = seccomp.build_filter()
+        filter_ = seccomp.build_filter(weaker=weaker)
     except seccomp.Unavailable as error:
         filter_, notes[layers.SECCOMP] = None, str(error)
     mapped = hardening.mapped_bytes()
     hardening.enter_namespaces(notes)
     _become_first_process(notes, control)
-    hardening.lock_zygote(notes, config["working_dir"])
+    hardening.lock_zygote(notes, config["working_dir"], keep_root=weaker)
     linux.die_with_parent()  # changing the user cleared it
-    preload.forget_paths()
-    preload.hide_modules()
+    if not weaker:
+        preload.forget_paths()
+    if not libraries:
+        preload.hide_modules()
     abi = landlock.abi()
     require, either = frozenset(config["require"]), bool(config["either"])
-    notes.update(_trial(filter_, abi, mapped))
+    notes.update(_trial(filter_, abi, mapped, readable))
     active = tuple(name for name in layers.ALL if notes.get(name) == "")
     lacking = layers.missing(active, require, either=either)
     if not lacking:
@@ -85,7 +92,7 @@ def _prepare(control: socket.socket, config: dict[str, Any]) -> _Kit:
     if lacking:
         sys.exit(1)
     zygote_layers = tuple(name for name in active if name in _ZYGOTE_LAYERS)
-    return _Kit(control, filter_, abi, mapped, require, either, zygote_layers)
+    return _Kit(control, filter_, abi, mapped, require, either, zygote_layers, tuple(readable))
 
 
 _ZYGOTE_LAYERS = frozenset(
@@ -112,13 +119,13 @@ def _become_first_process(notes: hardening.Notes, control: socket.socket) -> Non
         os._exit(1)  # the parent died before it was watched
 
 
-def _trial(filter_: Any, abi: int, mapped: int) -> hardening.Notes:
+def _trial(filter_: Any, abi: int, mapped: int, readable: Sequence[str]) -> hardening.Notes:
     """Lock a throw-away child as a worker would be, and return what it says."""
     ours, theirs = socket.socketpair()
     pid = os.fork()
     if pid == 0:
         os.dup2(theirs.fileno(), 3)
-        trial_notes = hardening.lock_worker(filter_, abi, mapped + 256 * _MIB, 60)
+        trial_notes = hardening.lock_worker(filter_, abi, mapped + 256 * _MIB, 60, readable)
         os.write(3, json.dumps(trial_notes).encode())
         os._exit(0)
     theirs.close()
@@ -192,11 +199,14 @@ def _run_worker(kit: _Kit, order: dict[str, Any], channel: int, progress: int, h
     counter = worker.map_progress(progress)
     os.dup2(channel, 3, inheritable=False)
     address_bytes = kit.mapped_bytes + int(order["memory_mb"]) * _MIB
-    notes = hardening.lock_worker(kit.filter, kit.landlock_abi, address_bytes, int(order["cpu_s"]))
+    notes = hardening.lock_worker(
+        kit.filter, kit.landlock_abi, address_bytes, int(order["cpu_s"]), kit.readable
+    )
     active = (*kit.zygote_layers, *(name for name, note in notes.items() if note == ""))
     if layers.missing(active, kit.require, either=kit.either):
         return
-    worker.serve(3, counter, tuple(name for name in layers.ALL if name in active))
+    weakened = (layers.WEAKENED,) if kit.readable else ()
+    worker.serve(3, counter, (*(name for name in layers.ALL if name in active), *weakened))
 
 
 def _tell(control: socket.socket, message: dict[str, Any]) -> None:

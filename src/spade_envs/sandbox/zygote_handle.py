@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import json
+import mmap
 import os
 import socket
 import subprocess
@@ -17,7 +19,8 @@ from spade_envs.sandbox import layers
 from spade_envs.sandbox.layers import LayerStatus
 
 START_TIMEOUT_S = 120.0
-_PROGRESS_BYTES = 4096
+_PROGRESS_BYTES = mmap.PAGESIZE
+_ADD_SEALS, _SEAL_SEAL, _SEAL_SHRINK, _SEAL_GROW = 1033, 1, 2, 4
 
 # The packages are stubs, so that the zygote runs neither the registration that `import spade_envs`
 # does nor the host's side of this package.
@@ -48,6 +51,9 @@ class Zygote:
         working_dir: current directory of the workers inside their empty root.
         require: names of layers that must be active.
         either: whether Landlock or namespaces must be active as well.
+        libraries: trusted modules to import before the process is locked.
+        extra_path: folders to find them in, besides `sys.path`.
+        weaker: let the workers read installed packages and start threads.
 
     Raises:
         IsolationUnavailable: a required layer is missing.
@@ -62,12 +68,18 @@ class Zygote:
         working_dir: str,
         require: frozenset[str],
         either: bool,
+        libraries: tuple[str, ...] = (),
+        extra_path: tuple[str, ...] = (),
+        weaker: bool = False,
     ) -> None:
         layers.check_platform()
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         here = Path(__file__).resolve().parent
         config = {
-            "path": [os.path.abspath(entry) for entry in sys.path if entry],
+            "path": [os.path.abspath(entry) for entry in (*extra_path, *sys.path) if entry],
+            "libraries": list(libraries),
+            "extra_path": list(extra_path),
+            "weaker": weaker,
             "packages": {"spade_envs": str(here.parent), "spade_envs.sandbox": str(here)},
             "control_fd": theirs.fileno(),
             "host_pid": os.getpid(),
@@ -115,9 +127,11 @@ class Zygote:
             SandboxError: it could not fork.
         """
         ours, theirs = socket.socketpair()
-        progress = os.memfd_create("progress", os.MFD_CLOEXEC)
+        progress = os.memfd_create("progress", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
         try:
             os.ftruncate(progress, _PROGRESS_BYTES)
+            # A page that shrank under the host's mapping would kill the host.
+            fcntl.fcntl(progress, _ADD_SEALS, _SEAL_SEAL | _SEAL_SHRINK | _SEAL_GROW)
             order = json.dumps({"memory_mb": memory_mb, "cpu_s": cpu_s}).encode()
             try:
                 with theirs:
