@@ -29,6 +29,7 @@ def check(
     depth: Depth = "standard",
     seeds: int = 20,
     deadline_s: float = 120.0,
+    trusted_imports: tuple[str, ...] = (),
     progress: Callable[[GateResult], None] | None = None,
 ) -> Report:
     """Return every gate's verdict on a source.
@@ -46,6 +47,10 @@ def check(
         seeds: seeds per level, >= 3.
         deadline_s: time after which the remaining gates are skipped. A call into the environment
             that is under way may still use up its own time limit.
+        trusted_imports: installed modules that the source may import, and no others; `sandbox` and
+            `elsewhere` must have been opened with them as `libraries`. That the library uses
+            process-wide randomness or leaves traces in the process is then a warning: whether it
+            matters is for the gates that compare episodes to say.
         progress: called with each result as it is known.
 
     Raises:
@@ -63,6 +68,7 @@ def check(
         depth=depth,
         seed_count=QUICK_SEEDS if depth == "quick" else seeds,
         deadline=begun + deadline_s,
+        trusted_imports=trusted_imports,
     )
     results = []
     try:

@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
-from spade_envs.gates.finding import MAX_EXAMPLES, Finding, failed, fault_text, passed, skipped
+from spade_envs.gates.finding import (
+    MAX_EXAMPLES,
+    Finding,
+    failed,
+    fault_text,
+    passed,
+    skipped,
+    warned,
+)
 from spade_envs.gates.lane import Job, Lane
 from spade_envs.gates.policies import cycle, script
 from spade_envs.gates.probes import PLAIN
@@ -86,7 +94,8 @@ def no_side_effects(subject: Subject) -> Finding:
         return failed(f"the process cannot be examined any more: {answer.message}")
     effects: list[Json] = list(answer)
     if effects:
-        return failed(
+        verdict = warned if subject.trusted_imports else failed
+        return verdict(
             f"playing changes the process: {effects[0]}; keep all state on the environment object",
             effects=effects[:MAX_EXAMPLES],
         )

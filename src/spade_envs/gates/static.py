@@ -29,7 +29,7 @@ def parses(subject: Subject) -> Finding:
     problem = _syntax_problem(subject.source.code)
     if problem is not None:
         return problem
-    refused = [item for item in lint(subject.source) if item.code != RNG_CODE]
+    refused = [item for item in _lint(subject) if item.code != RNG_CODE]
     lane = subject.loaded
     if isinstance(lane, Fault):
         if refused:
@@ -76,7 +76,7 @@ def _syntax_problem(code: str) -> Finding | None:
 
 def allowed_code(subject: Subject) -> Finding:
     """L0.2: only allowed imports and names, also at run time; plays alike when restricted."""
-    refused = [item for item in lint(subject.source) if item.code != RNG_CODE]
+    refused = [item for item in _lint(subject) if item.code != RNG_CODE]
     if refused:
         return _lint_failure(refused)
     if isinstance(subject.loaded, Fault):
@@ -109,28 +109,37 @@ def allowed_code(subject: Subject) -> Finding:
 
 def own_randomness(subject: Subject) -> Finding:
     """L0.3: no process-wide randomness, clock, hash or address is used."""
-    findings = [item for item in lint(subject.source) if item.code == RNG_CODE]
+    findings = [item for item in _lint(subject) if item.code == RNG_CODE]
     if findings:
         return _lint_failure(findings)
     if isinstance(subject.loaded, Fault):
         return skipped("the source does not load")
     lane = subject.lane("poisoned")
     if isinstance(lane, Fault):
-        return failed(
+        verdict = warned if subject.trusted_imports else failed
+        return verdict(
             f"loading needs process-wide randomness or a clock: {lane.message}; "
             "draw from self.np_random in reset()",
             fault=lane.as_json(),
         )
     for trace in _replayed(subject, lane):
         if trace.fault is not None and "poison" in trace.fault.message.lower():
-            return failed(
+            verdict = warned if subject.trusted_imports else failed
+            return verdict(
                 f"{fault_text(trace)}; draw from self.np_random only", episode=trace.evidence()
             )
     return passed("draws only from its own generator")
 
 
+_LIBRARY_EVENTS = ("open", "import", "os.listdir", "os.scandir", "_thread.", "gc.", "code.")
+"""What a trusted library may do; the worker's Landlock rules bound what it can open."""
+
 RNG_CODE = "global-rng"
 """Code of the linter's findings that belong to L0.3 and not to L0.2."""
+
+
+def _lint(subject: Subject) -> tuple[LintFinding, ...]:
+    return lint(subject.source, trusted_imports=subject.trusted_imports)
 
 
 def _samples(subject: Subject) -> list[tuple[tuple[str, ...], Trace]]:
@@ -170,4 +179,7 @@ def _audit(subject: Subject) -> list[dict[str, Json]]:
         return []
     found = lane.worker.probe(instance, "audit", {})
     lane.give(0, instance, keep=False)
-    return [] if isinstance(found, Fault) else list(found)
+    events = [] if isinstance(found, Fault) else list(found)
+    if subject.trusted_imports:
+        events = [item for item in events if not item["event"].startswith(_LIBRARY_EVENTS)]
+    return events

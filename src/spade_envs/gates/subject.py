@@ -42,6 +42,8 @@ class Subject:
     limits: Limits = field(default_factory=Limits)
     depth: Depth = "standard"
     seed_count: int = 20
+    trusted_imports: tuple[str, ...] = ()
+    """Libraries that the source may import; what they do in the process is not held against it."""
     deadline: float = float("inf")
     """Moment on the monotonic clock after which gates stop."""
 
