@@ -8,7 +8,7 @@ from collections.abc import Callable
 import gymnasium as gym
 
 import spade_envs
-from benchmarks.timing import Claim, Measure, Result, Scale, Series, interleave, per_call_us
+from benchmarks.timing import Claim, Measure, Result, Scale, Series, interleave, p50_us
 from benchmarks.workload import (
     ACTION,
     answer,
@@ -24,7 +24,7 @@ SHARE_BAR = 0.25
 
 
 def run(scale: Scale) -> Result:
-    """Measure microseconds per environment step; all the contenders do the same steps."""
+    """Measure microseconds per environment step: the p50 of a batch, divided by its width."""
     counts = (1, 8, scale.together)
     with contextlib.ExitStack() as stack:
         store = stack.enter_context(scratch_store())
@@ -39,7 +39,7 @@ def run(scale: Scale) -> Result:
             contenders[f"sandboxed worker, {count}"] = _sandboxed(worker, count, scale.steps)
             contenders[f"gym.make_vec, {count}"] = _vector(vector, count, scale.steps)
         taken = interleave(scale, contenders)
-    series = {name: Series(name, "us/step", samples) for name, samples in taken.items()}
+    series = {name: Series(name, "us/step p50", samples) for name, samples in taken.items()}
     plain = {count: series[f"in-process loop, {count}"].median for count in counts}
     notes = [
         f"{count} at a time: sandboxed worker {plain[count] / worker_us:.3f}x, "
@@ -61,54 +61,47 @@ def _in_process(count: int, steps: int) -> Measure:
     room = local_class()
     envs = [room() for _ in range(count)]
 
-    def act() -> str:
-        for _ in range(steps):
-            for env in envs:
-                observation = env.step(ACTION)[0]
-        return observation
-
-    def measure() -> float:
+    def reset() -> None:
         for seed, env in enumerate(envs):
             env.reset(seed=seed)
-        return _checked(act, count, steps)
 
-    return measure
+    def step() -> str:
+        for env in envs:
+            observation = env.step(ACTION)[0]
+        return observation
+
+    return _measured(reset, step, count, steps)
 
 
 def _sandboxed(worker: Worker, count: int, steps: int) -> Measure:
     instances = create(worker, count)
 
-    def act() -> str:
-        for _ in range(steps):
-            outcomes = worker.step([(instance, ACTION) for instance in instances])
-        return outcomes[-1].observation
-
-    def measure() -> float:
+    def reset() -> None:
         worker.reset([(instance, seed, None) for seed, instance in enumerate(instances)])
-        return _checked(act, count, steps)
 
-    return measure
+    def step() -> str:
+        return worker.step([(instance, ACTION) for instance in instances])[-1].observation
+
+    return _measured(reset, step, count, steps)
 
 
 def _vector(vector: gym.vector.VectorEnv, count: int, steps: int) -> Measure:
     actions = [ACTION] * count
+    return _measured(
+        lambda: vector.reset(seed=0), lambda: str(vector.step(actions)[0][-1]), count, steps
+    )
 
-    def act() -> str:
-        for _ in range(steps):
-            observations = vector.step(actions)[0]
-        return str(observations[-1])
+
+def _measured(
+    reset: Callable[[], object], step: Callable[[], str], count: int, steps: int
+) -> Measure:
+    """Return what measures the p50 of `step`, and makes sure that every step was really taken."""
 
     def measure() -> float:
-        vector.reset(seed=0)
-        return _checked(act, count, steps)
+        reset()
+        figure = p50_us(steps - 1, step, group=max(1, 8 // count)) / count
+        if (last := step()) != answer(steps):
+            raise RuntimeError(f"the last step gave {last!r}, not {answer(steps)!r}")
+        return figure
 
     return measure
-
-
-def _checked(act: Callable[[], str], count: int, steps: int) -> float:
-    """Measure, and make sure that the last of the steps was really taken."""
-    last: list[str] = []
-    figure = per_call_us(count * steps, lambda: last.append(act()))
-    if last != [answer(steps)]:
-        raise RuntimeError(f"the last step gave {last}, not {answer(steps)!r}")
-    return figure

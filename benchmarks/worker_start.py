@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import statistics
 import subprocess
 import sys
 
@@ -16,7 +17,7 @@ STARTS = 5
 def run(scale: Scale) -> Result:
     """Measure the milliseconds until a source is loaded in a worker of its own, and until it ends.
 
-    A sample is the mean of five workers, each of which is closed before the next one starts.
+    A sample is the median of five workers, each of which is closed before the next one starts.
     """
     started: list[Worker] = []
     closing: list[float] = []
@@ -29,8 +30,8 @@ def run(scale: Scale) -> Result:
         for _ in range(STARTS):
             starts.append(elapsed_ms(start))
             ends.append(elapsed_ms(started.pop().close))
-        closing.append(sum(ends) / STARTS)
-        return sum(starts) / STARTS
+        closing.append(statistics.median(ends))
+        return statistics.median(starts)
 
     def start_python() -> float:
         command = [sys.executable, "-S", "-s", "-c", "pass"]
