@@ -68,14 +68,15 @@ class NanoDesigner:
     ) -> list[Completion | ClientError]:
         """Return one completion per request, in order, computed together."""
         model, tokenizer = self._load()
-        rows = [self._row(tokenizer, request) for request in requests]
+        rows = [_asked(tokenizer, request) for request in requests]
         found = sample(model, rows, end=tokenizer.eos_token_id)
-        return [self._completion(tokenizer, row, one) for row, one in zip(rows, found, strict=True)]
+        name = self.name
+        return [
+            _completion(tokenizer, row, one, name) for row, one in zip(rows, found, strict=True)
+        ]
 
     def _load(self) -> tuple[Any, Any]:
         if self._loaded is None:
-            torch = need_torch()
-            torch.set_num_threads(1)
             try:
                 model, tokenizer = load(self._weights)
             except OSError as error:
@@ -95,17 +96,17 @@ class NanoDesigner:
         found = sample(model, rows, end=tokenizer.eos_token_id)
         return [str(tokenizer.decode(list(one.ids))) for one in found]
 
-    @staticmethod
-    def _row(tokenizer: Any, request: CompletionRequest) -> Row:
-        brief = read_prompt(request.messages)
-        text = "" if brief.passage is None else f"{brief.passage.title}\n{brief.passage.text}"
-        return _row(
-            tokenizer,
-            condition_of(brief.skill, brief.kind, brief.challenge, text),
-            seed=request.seed,
-            temperature=request.temperature,
-            max_tokens=request.max_tokens,
-        )
+
+def _asked(tokenizer: Any, request: CompletionRequest) -> Row:
+    brief = read_prompt(request.messages)
+    text = "" if brief.passage is None else f"{brief.passage.title}\n{brief.passage.text}"
+    return _row(
+        tokenizer,
+        condition_of(brief.skill, brief.kind, brief.challenge, text),
+        seed=request.seed,
+        temperature=request.temperature,
+        max_tokens=request.max_tokens,
+    )
 
 
 def _completion(tokenizer: Any, row: Row, found: Sampled, name: str) -> Completion:

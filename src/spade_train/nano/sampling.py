@@ -7,7 +7,8 @@ same prompt and seed then give the same text alone, in any batch, and in any pro
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -54,9 +55,22 @@ def sample(model: Any, rows: Sequence[Row], *, end: int, min_p: float = 0.05) ->
         min_p: tokens less likely than this share of the likeliest one are left out, in [0, 1].
     """
     found: list[Sampled] = []
-    for start in range(0, len(rows), _ROWS):
-        found += _sample_block(model, rows[start : start + _ROWS], end, min_p)
+    with one_thread():
+        for start in range(0, len(rows), _ROWS):
+            found += _sample_block(model, rows[start : start + _ROWS], end, min_p)
     return found
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Let torch use one thread: for a model this small, more only wait for each other."""
+    torch = need_torch()
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
 
 
 def _sample_block(model: Any, rows: Sequence[Row], end: int, min_p: float) -> list[Sampled]:
