@@ -21,9 +21,9 @@ from spade_envs.sandbox import Sandbox
 from spade_envs.types import EnvSource, Fault, Limits, ResetOutcome, StepOutcome
 
 LIMITS = Limits(
-    load_timeout_s=1.2,
-    reset_timeout_s=0.8,
-    step_timeout_s=0.25,
+    load_timeout_s=2.0,
+    reset_timeout_s=1.0,
+    step_timeout_s=0.5,
     memory_mb=192,
     max_observation_chars=10_000,
     max_info_bytes=8_192,

@@ -47,10 +47,6 @@ class Channel:
         self._out = bytearray(64 * 1024)
         self._ids: Iterator[int] = iter(())
 
-    def fileno(self) -> int:
-        """Return the descriptor."""
-        return self._sock.fileno()
-
     def close(self) -> None:
         """Close the socket."""
         self._sock.close()

@@ -32,7 +32,7 @@ class Instance:
         began, so that seeds and actions alone determine everything that happens.
         """
         if seed is not None or self._seeds is None:
-            first = secrets.randbits(31) if seed is None else seed
+            first = secrets.randbits(31) if seed is None else int(seed)
             self._seeds = random.Random(first)
             return first
         return self._seeds.getrandbits(31)

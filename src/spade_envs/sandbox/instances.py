@@ -7,8 +7,10 @@ that is not what the contract says, becomes a fault. Replies are tuples in the o
 
 from __future__ import annotations
 
+import math
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from time import perf_counter
 from typing import Any
 
 import msgspec
@@ -24,6 +26,10 @@ _MAX_MESSAGE = 1000
 _MAX_TRACEBACK = 8000
 _WON, _LOST = (msgspec.msgpack.encode({"success": flag}) for flag in (True, False))
 _MAX_SOLUTION = 10_000
+_NO_COUNTER = [0]
+FLUSH_REPLIES = 64
+FLUSH_CHARS = 16 * 1024
+"""Replies are sent after so many, or after an observation of so many characters."""
 
 # Bound now, since `poison` and foreign code may replace them.
 _seed_python, _get_python, _set_python = random.seed, random.getstate, random.setstate
@@ -106,31 +112,56 @@ class Table:
                 self._rng[number] = _global_state()
 
     def step(self, number: int, action: str) -> ReplyTuple:
-        """Take one step; the checks are spelled out, since they run for every single step."""
-        try:
-            result = self.envs[number].step(action)
-            if type(result) is not tuple or len(result) != 5:
-                raise _Breach(f"step returned {_describe(result)}, not a 5-tuple")
-            observation, reward, terminated, truncated, info = result
-            cut = False
-            if (
-                type(observation) is not str
-                or len(observation) > self._most_chars
-                or not observation.isascii()
-            ):
-                observation, cut = self._observation(observation)
-            return (
-                number,
-                observation,
-                reward if type(reward) is float and reward - reward == 0.0 else _reward(reward),
-                terminated if type(terminated) is bool else _flag("terminated", terminated),
-                truncated if type(truncated) is bool else _flag("truncated", truncated),
-                cut,
-                EMPTY_INFO if type(info) is dict and not info else self._info(info),
-                None,
-            )
-        except BaseException as error:  # noqa: BLE001  the boundary
-            return failed(number, fault_of(error))
+        """Take one step."""
+        replies: list[ReplyTuple] = []
+        self.steps([(number, action)], replies, _NO_COUNTER, _never)
+        return replies[0]
+
+    def steps(
+        self,
+        items: Sequence[tuple[int, str]],
+        replies: list[ReplyTuple],
+        counters: Any,
+        flush: Callable[[int], float],
+    ) -> None:
+        """Take one step in each `(instance, action)`, and append the replies.
+
+        The checks are spelled out here, since they run for every step of every instance.
+
+        Args:
+            items: instances and actions.
+            replies: where the replies go; emptied by `flush`.
+            counters: its first element is set to the index of the item under way.
+            flush: called when what is there should be sent; returns when it wants to be called
+                again, in the time of `perf_counter`.
+        """
+        envs, most = self.envs, self._most_chars
+        due = flush(0)
+        for index, (number, action) in enumerate(items):
+            counters[0] = index
+            try:
+                result = envs[number].step(action)
+                if type(result) is not tuple or len(result) != 5:
+                    raise _Breach(f"step returned {_describe(result)}, not a 5-tuple")
+                text, reward, terminated, truncated, info = result
+                cut, data = False, EMPTY_INFO
+                if type(text) is not str or len(text) > most or not text.isascii():
+                    text, cut = self._observation(text)
+                if type(reward) is not float or reward - reward != 0.0:
+                    reward = _reward(reward)
+                if type(terminated) is not bool:
+                    terminated = _flag("terminated", terminated)
+                if type(truncated) is not bool:
+                    truncated = _flag("truncated", truncated)
+                if info or type(info) is not dict:
+                    data = self._info(info)
+                replies.append((number, text, reward, terminated, truncated, cut, data, None))
+                size = len(text)
+            except BaseException as error:  # noqa: BLE001  the boundary
+                replies.append(failed(number, fault_of(error)))
+                size = 0
+            if perf_counter() > due or size > FLUSH_CHARS or len(replies) >= FLUSH_REPLIES:
+                due = flush(index + 1)
 
     def step_with_global_rng(self, number: int, action: str) -> ReplyTuple:
         """Take one step with the global generators in the state that this instance left them in."""
@@ -269,3 +300,7 @@ def _global_state() -> Any:
 def _restore_global(state: Any) -> None:
     _set_python(state[0])
     _set_numpy(state[1])
+
+
+def _never(_: int) -> float:
+    return math.inf

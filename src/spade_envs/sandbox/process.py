@@ -145,6 +145,11 @@ class WorkerProcess:
             self.alive = False
             self._release()
 
+    def __del__(self) -> None:
+        # For handles that were dropped without `close`; an unfinished object has no `alive`.
+        if getattr(self, "alive", False):
+            self.kill()
+
     def _release(self) -> None:
         self._channel.close()
         os.close(self._pidfd)

@@ -15,7 +15,6 @@ import msgspec
 from spade_envs.types import FaultKind, Json
 
 HEADER_BYTES = 4
-MAX_REQUEST_BYTES = 1 << 30
 MAX_VALUE_BYTES = 4 << 20
 """Greatest answer to a request that is not a reset or a step."""
 MAX_DEPTH = 16

@@ -31,9 +31,6 @@ from spade_envs.sandbox.protocol import (
 
 FLUSH_AFTER_S = 0.002
 """Answers wait at most about this long for those of the next instances of the batch."""
-FLUSH_REPLIES = 64
-"""So many answers are sent at once: the host reads them while the worker goes on."""
-FLUSH_CHARS = 16 * 1024
 _READ_BYTES = 128 * 1024
 _RAW_NOTHING = msgspec.Raw(b"\xc0")
 
@@ -125,7 +122,10 @@ class _Server:
 
     def answer(self, request: Request) -> None:
         if isinstance(request, Step):
-            self._stream(request.request, request.items, self._step)
+            if self._table.keep_global_rng:
+                self._stream(request.request, request.items, self._step)
+            else:
+                self._stream_steps(request)
         elif isinstance(request, Reset):
             self._stream(request.request, request.items, self._table.reset)
         elif isinstance(request, Replay):
@@ -133,24 +133,25 @@ class _Server:
         elif not isinstance(request, Load):
             self._answer_value(request)
 
-    def _stream(self, request: int, items: Any, act: Callable[..., ReplyTuple]) -> None:
-        """Run `act` on each item; answers are sent together unless that makes one wait."""
-        counters, send = self._counters, self._channel.send
+    def _stream_steps(self, request: Step) -> None:
+        """Take the steps; replies are sent together unless that makes one wait."""
         replies: list[ReplyTuple] = []
-        left, flushed = len(items), perf_counter()
+        number, items, send = request.request, request.items, self._channel.send
+
+        def flush(done: int) -> float:
+            if replies and done < len(items):
+                send((number, replies))
+                replies.clear()
+            return perf_counter() + FLUSH_AFTER_S
+
+        self._table.steps(items, replies, self._counters, flush)
+        send((number, replies))
+
+    def _stream(self, request: int, items: Any, act: Callable[..., ReplyTuple]) -> None:
+        """Run `act` on each item and send each reply at once."""
         for index, item in enumerate(items):
-            counters[0] = index
-            reply = act(*item)
-            replies.append(reply)
-            if perf_counter() - flushed > FLUSH_AFTER_S or len(reply[1]) > FLUSH_CHARS:
-                due = True
-            else:
-                due = len(replies) >= FLUSH_REPLIES
-            if due and len(replies) < left:
-                send((request, replies))
-                left -= len(replies)
-                replies, flushed = [], perf_counter()
-        send((request, replies))
+            self._counters[0] = index
+            self._channel.send((request, [act(*item)]))
 
     def _replay(self, request: Replay) -> ReplyTuple:
         table, number = self._table, request.instance

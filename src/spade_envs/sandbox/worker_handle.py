@@ -215,15 +215,20 @@ class Worker:
     ) -> None:
         """Answer what no worker needs to see; replace what cannot be encoded."""
         most = self._limits.max_action_chars
-        for position, (number, action) in enumerate(items):
-            if instances[position].playing and len(action) <= most:
-                if not action.isascii():
-                    clean = action.encode("utf-8", "replace").decode()
-                    items[position] = (number, clean)
-                continue
+        if not "".join([action for _, action in items]).isascii():
+            items[:] = [
+                (number, action.encode("utf-8", "replace").decode()) for number, action in items
+            ]
+        odd = [
+            position
+            for position, instance in enumerate(instances)
+            if not instance.playing or len(items[position][1]) > most
+        ]
+        for position in odd:
+            length = len(items[position][1])
             message = "no episode is running in this instance; reset it first"
-            if len(action) > most:
-                message = f"the action has {len(action)} characters, more than {most}"
+            if length > most:
+                message = f"the action has {length} characters, more than {most}"
             fault = Fault(kind="contract", op="step", message=message)
             outcomes[position] = faulted("step", fault)
 
