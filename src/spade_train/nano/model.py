@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +40,18 @@ def need_torch() -> Any:
     except ImportError as error:
         raise MissingExtra(error.name or "torch", "nano") from None
     return torch
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Let torch use one thread: for a model this small, more only wait for each other."""
+    torch = need_torch()
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
 
 
 def new_model(tokenizer: Any, seed: int) -> Any:

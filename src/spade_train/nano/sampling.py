@@ -7,15 +7,14 @@ same prompt and seed then give the same text alone, in any batch, and in any pro
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from spade_train.nano.model import MAX_TOKENS, need_torch
+from spade_train.nano.model import MAX_TOKENS, need_torch, one_thread
 
 Logits = npt.NDArray[np.float64]
 
@@ -59,18 +58,6 @@ def sample(model: Any, rows: Sequence[Row], *, end: int, min_p: float = 0.05) ->
         for start in range(0, len(rows), _ROWS):
             found += _sample_block(model, rows[start : start + _ROWS], end, min_p)
     return found
-
-
-@contextmanager
-def one_thread() -> Iterator[None]:
-    """Let torch use one thread: for a model this small, more only wait for each other."""
-    torch = need_torch()
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)
 
 
 def _sample_block(model: Any, rows: Sequence[Row], end: int, min_p: float) -> list[Sampled]:

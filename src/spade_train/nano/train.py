@@ -10,7 +10,7 @@ from typing import Any
 
 from spade_train.nano.data import batches, encode, sample
 from spade_train.nano.families import Draw
-from spade_train.nano.model import MAX_TOKENS, need_torch
+from spade_train.nano.model import MAX_TOKENS, need_torch, one_thread
 from spade_train.nano.muon import Muon
 
 Progress = Callable[[int, float], None]
@@ -60,8 +60,18 @@ def train(
     progress: Progress | None = None,
 ) -> dict[str, float]:
     """Train `model` in place and return figures of the run: last loss, tokens, CPU seconds."""
+    with one_thread():
+        return _train(model, tokenizer, settings, passages, progress)
+
+
+def _train(
+    model: Any,
+    tokenizer: Any,
+    settings: Settings,
+    passages: list[str],
+    progress: Progress | None,
+) -> dict[str, float]:
     torch = need_torch()
-    torch.set_num_threads(1)
     muon, adam = _optimizers(model)
     started, tokens, recent = time.process_time(), 0, []
     model.train()
