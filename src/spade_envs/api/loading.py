@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Mapping
 from typing import Any
 
-from spade_envs.api.published import PublishedEnv, adapt
+from spade_envs.api.published import PublishedEnv, PublishedToolEnv, adapt
 from spade_envs.api.text import TextEnv
 from spade_envs.api.tool_env import ToolEnv
 from spade_envs.types import Interface
@@ -49,11 +49,13 @@ def interface_of(cls: type[TextEnv]) -> Interface:
         ValueError: a declaration is of the wrong type or out of range.
     """
     low, high = _reward_range(cls)
-    tools = tuple(spec.schema for spec in cls._specs.values()) if issubclass(cls, ToolEnv) else ()
+    tools: tuple[Mapping[str, Any], ...] = getattr(cls, "foreign_tools", ())
+    if issubclass(cls, ToolEnv):
+        tools = tuple(spec.schema for spec in cls._specs.values())
     doc = inspect.cleandoc(cls.__dict__.get("__doc__") or "").strip()
     return Interface(
         entry=cls.__name__,
-        kind="tool" if issubclass(cls, ToolEnv) else "text",
+        kind="tool" if issubclass(cls, ToolEnv | PublishedToolEnv) else "text",
         api="published-1" if issubclass(cls, PublishedEnv) else "spade-1",
         levels=_int_in(cls, "levels", MAX_LEVELS),
         max_turns=_int_in(cls, "max_turns", MAX_TURNS),

@@ -7,8 +7,10 @@ That shape has no base class: a class whose name ends in `Env`, made without arg
 
 from __future__ import annotations
 
+import json
 from typing import Any, ClassVar
 
+from spade_envs.api import published_tools
 from spade_envs.api.text import StepResult, TextEnv
 
 _DEFAULT_TURNS = 25
@@ -53,14 +55,51 @@ class _Solved(PublishedEnv):
         return [_boxed(str(answer)) for answer in answers]
 
 
+class PublishedToolEnv(PublishedEnv):
+    """Base of adapted tool classes: the first observation lists the tools."""
+
+    foreign_tools: ClassVar[tuple[dict[str, Any], ...]] = ()
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> Any:
+        """Reset the foreign object, and add its tools to what it shows."""
+        result = super().reset(seed=seed, options=options)
+        if not (isinstance(result, tuple) and len(result) == 2 and isinstance(result[0], str)):
+            return result
+        tools = self.inner.get_tools()
+        lines = [f"- {json.dumps(tool['function'], ensure_ascii=False)}" for tool in tools]
+        text = "\n".join([result[0], "", "Tools (JSON schemas):", *lines, published_tools.HOW_TO])
+        return text, {"tools": tools, "user": result[0], **result[1]}
+
+
+class _SolvedTools(PublishedToolEnv):
+    """Adapted tool class that also offers a solution."""
+
+    def solution(self) -> list[str]:
+        """Return the foreign solution as actions; a bare answer is put in `<answer>` tags."""
+        value = self.inner.solution()
+        answers = value if isinstance(value, list | tuple) else [value]
+        marks = ("<answer>", "<tool_call>")
+        return [
+            str(answer)
+            if any(mark in str(answer) for mark in marks)
+            else f"<answer>{answer}</answer>"
+            for answer in answers
+        ]
+
+
 def adapt(cls: type) -> type[TextEnv]:
     """Return a `TextEnv` class that plays the foreign class `cls`."""
-    base = _Solved if callable(getattr(cls, "solution", None)) else PublishedEnv
+    solved = callable(getattr(cls, "solution", None))
     turns = getattr(cls, "max_turns", None)
     if not isinstance(turns, int) or isinstance(turns, bool) or turns < 1:
         turns = _constructed_turns(cls)
-    body = {"inner_class": cls, "max_turns": turns, "__doc__": cls.__doc__}
-    return type(cls.__name__, (base,), body)
+    body: dict[str, Any] = {"inner_class": cls, "max_turns": turns, "__doc__": cls.__doc__}
+    bases: tuple[type, ...] = (_Solved if solved else PublishedEnv,)
+    if callable(getattr(cls, "get_tools", None)) and callable(getattr(cls, "execute_tool", None)):
+        body["foreign_tools"] = tuple(cls().get_tools())
+        body["reward_range"] = (-0.1 * turns, 1.0)
+        bases = (_SolvedTools,) if solved else (PublishedToolEnv,)
+    return type(cls.__name__, bases, body)
 
 
 def _constructed_turns(cls: type) -> int:

@@ -6,6 +6,7 @@ import ast
 import warnings
 from collections.abc import Sequence
 
+from spade_envs.api.published_names import forgotten
 from spade_envs.gates.finding import (
     MAX_EXAMPLES,
     Finding,
@@ -40,6 +41,9 @@ def parses(subject: Subject) -> Finding:
             fault={**lane.as_json(), "traceback": clip(lane.traceback, 2000)},
         )
     interface = lane.worker.interface
+    missing = forgotten(ast.parse(subject.source.code))
+    if missing:
+        return warned(f"it uses {', '.join(missing)} without importing them; they were supplied")
     if interface.api == "spade-1" and not interface.summary:
         return failed(
             f"class {interface.entry} has no docstring; say in its first line what the agent does"

@@ -9,6 +9,7 @@ from types import CodeType, ModuleType
 from typing import Any
 
 from spade_envs.api.loading import find_entry, interface_of
+from spade_envs.api.published_names import forgotten, supply
 from spade_envs.sandbox.protocol import Mode
 from spade_envs.types import Interface
 
@@ -35,6 +36,7 @@ def load(code: str, mode: Mode) -> tuple[Callable[..., Any], Interface, bool]:
         module.__dict__.update(restricted.guards())
     else:
         compiled = compile(tree, FILENAME, "exec", dont_inherit=True)
+    module.__dict__.update(supply(forgotten(tree)))
     sys.modules[MODULE_NAME] = module  # dataclasses and pickle look their module up
     exec(compiled, module.__dict__)  # noqa: S102  what a worker is for
     entry = find_entry(module.__dict__)

@@ -12,6 +12,7 @@ ALLOWED_MODULES = frozenset(
         "textwrap", "types", "typing", "unicodedata", "zlib", "zoneinfo",
         "numpy", "numpy.random", "numpy.linalg", "numpy.fft", "numpy.polynomial", "numpy.typing",
         "gymnasium", "gymnasium.spaces", "gymnasium.error", "spade_envs.api",
+        "tool_use_base_env",
     }
 )  # fmt: skip
 """Modules that compute only: none of them reaches files, the network or other processes."""

@@ -8,6 +8,7 @@ import sysconfig
 from collections.abc import Sequence
 from pathlib import Path
 
+from spade_envs.api import published_tools
 from spade_envs.sandbox import names
 
 STDLIB = (
@@ -31,7 +32,10 @@ LATE = (
     "numpy._core._dtype_ctypes", "numpy.lib.recfunctions", "numpy.ma", "stringprep",
     "html.entities",
 )  # fmt: skip
-OURS = ("spade_envs.api", "spade_envs.api.loading", "spade_envs.sandbox.restricted")
+OURS = (
+    "spade_envs.api", "spade_envs.api.loading", "spade_envs.api.published_names",
+    "spade_envs.api.published_tools", "spade_envs.sandbox.restricted",
+)  # fmt: skip
 
 
 def preload(libraries: Sequence[str] = ()) -> None:
@@ -43,6 +47,7 @@ def preload(libraries: Sequence[str] = ()) -> None:
     for name in (*STDLIB, *THIRD_PARTY, *OURS, *libraries):
         importlib.import_module(name)
     names.ALLOWED_MODULES |= frozenset(libraries)
+    sys.modules[published_tools.MODULE] = published_tools
     for name in LATE:
         try:
             importlib.import_module(name)
