@@ -135,7 +135,9 @@ def own_randomness(subject: Subject) -> Finding:
     return passed("draws only from its own generator")
 
 
-_LIBRARY_EVENTS = ("open", "import", "os.listdir", "os.scandir", "_thread.", "gc.", "code.")
+_LIBRARY_EVENTS = (
+    "open", "import", "marshal.loads", "os.listdir", "os.scandir", "_thread.", "gc.", "code.",
+)  # fmt: skip
 """What a trusted library may do; the worker's Landlock rules bound what it can open."""
 
 RNG_CODE = "global-rng"

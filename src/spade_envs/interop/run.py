@@ -1,0 +1,152 @@
+"""Run the gates on targets, several at a time, each in the strictest sandbox that it can stand."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from dataclasses import dataclass
+
+from spade_envs.errors import IsolationUnavailable, SandboxError
+from spade_envs.gates import check
+from spade_envs.gates.subject import Depth
+from spade_envs.interop.target import Library, Target
+from spade_envs.sandbox import Sandbox, open_sandbox
+from spade_envs.types import EnvSource, Fault, Limits, Report
+
+LIBRARY_LIMITS = Limits(
+    load_timeout_s=30.0, reset_timeout_s=15.0, step_timeout_s=10.0, memory_mb=1024
+)
+"""Libraries are larger than single files; a timeout still ends them."""
+_TRIAL_SEEDS = (0, 1, 2)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Checked:
+    """A target and what came of it. Either `report` or `error` is set."""
+
+    target: Target
+    report: Report | None = None
+    error: str = ""
+
+    @property
+    def accepted(self) -> bool:
+        """Whether the gates accept it."""
+        return self.report is not None and self.report.accepted
+
+    @property
+    def weakened(self) -> bool:
+        """Whether it ran with less isolation than our own environments do."""
+        layers = self.report.layers if self.report is not None else ()
+        return any(layer.startswith("weakened") for layer in layers)
+
+
+def check_target(
+    target: Target, *, depth: Depth = "standard", seeds: int = 20, deadline_s: float = 120.0
+) -> Checked:
+    """Return the gates' verdict on one target; see `gates.check` for the settings.
+
+    A library runs under every layer if it can. If it fails there because it reads its own files
+    or starts threads, it runs in a weaker, still killable worker, and the report's layers say so.
+
+    Raises:
+        IsolationUnavailable: no sandbox can be started here.
+    """
+    if target.source is None:
+        return Checked(target=target, error=target.error)
+    library = target.library
+    if library is None:
+        report = check(target.source, depth=depth, seeds=seeds, deadline_s=deadline_s)
+        return Checked(target=target, report=report)
+    try:
+        weaker = _needs_weaker(target.source, library)
+        report = check(
+            target.source,
+            sandbox=_host(library, weaker=weaker),
+            elsewhere=_host(library, weaker=weaker, elsewhere=True),
+            limits=LIBRARY_LIMITS,
+            depth=depth,
+            seeds=seeds,
+            deadline_s=deadline_s,
+            trusted_imports=library.modules,
+        )
+    except IsolationUnavailable:
+        raise
+    except SandboxError as error:
+        return Checked(target=target, error=str(error))
+    return Checked(target=target, report=report)
+
+
+def check_all(
+    targets: Sequence[Target],
+    *,
+    jobs: int = 2,
+    depth: Depth = "standard",
+    seeds: int = 20,
+    deadline_s: float = 120.0,
+) -> Iterator[tuple[int, Checked]]:
+    """Check many targets and yield each with its position, as it is done.
+
+    Args:
+        targets: what to check.
+        jobs: how many are checked at a time, >= 1.
+        depth: see `gates.check`.
+        seeds: see `gates.check`.
+        deadline_s: for each target.
+    """
+    pool = ThreadPoolExecutor(max_workers=jobs, thread_name_prefix="check")
+    try:
+        futures = {
+            pool.submit(
+                check_target, target, depth=depth, seeds=seeds, deadline_s=deadline_s
+            ): position
+            for position, target in enumerate(targets)
+        }
+        for future in as_completed(futures):
+            yield futures[future], future.result()
+    finally:
+        pool.shutdown(wait=True, cancel_futures=True)
+
+
+_hosts: dict[tuple[object, ...], Sandbox] = {}
+_hosts_lock = threading.Lock()
+
+
+def _host(library: Library, *, weaker: bool, elsewhere: bool = False) -> Sandbox:
+    """Return the process-wide sandbox for a library; `elsewhere` gives the other hash seed."""
+    key = (library.modules, library.extra_path, weaker, elsewhere)
+    with _hosts_lock:
+        if key not in _hosts:
+            moved = {"hash_seed": 4242, "timezone": "NPT-5:45", "working_dir": "/elsewhere"}
+            _hosts[key] = open_sandbox(
+                libraries=library.modules,
+                extra_path=library.extra_path,
+                weaker=weaker,
+                **(moved if elsewhere else {}),
+            )
+        return _hosts[key]
+
+
+def _needs_weaker(source: EnvSource, library: Library) -> bool:
+    """Whether a short play fails under every layer and works in the weaker worker."""
+    return not _plays(_host(library, weaker=False), source) and _plays(
+        _host(library, weaker=True), source
+    )
+
+
+def _plays(sandbox: Sandbox, source: EnvSource) -> bool:
+    """Whether a few episodes can be started and stepped without a fault."""
+    try:
+        worker = sandbox.load(source, limits=LIBRARY_LIMITS)
+    except IsolationUnavailable:
+        return False
+    if isinstance(worker, Fault):
+        return False
+    with worker:
+        for seed in _TRIAL_SEEDS:
+            instance = worker.create(0)
+            if isinstance(instance, Fault) or worker.reset([(instance, seed, None)])[0].fault:
+                return False
+            if worker.step([(instance, "1")])[0].fault:
+                return False
+    return True
