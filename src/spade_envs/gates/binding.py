@@ -12,8 +12,8 @@ from spade_envs.gates.thresholds import CONSTANT_FAIL, CROSS_SEED_FAIL
 from spade_envs.gates.trace import clip
 from spade_envs.types import Json
 
-SCREEN = 6
-OFFSETS = (1, 2, 5)
+SCREEN = 5
+OFFSETS = (1, 3)
 
 
 Actions = tuple[str, ...]

@@ -12,7 +12,6 @@ from spade_envs.gates.policies import (
     GARBAGE,
     REFUSAL,
     Policy,
-    boxed,
     constant,
     cycle,
     echo_first,
@@ -23,7 +22,7 @@ from spade_envs.gates.policies import (
 )
 from spade_envs.gates.probes import DIGITS
 from spade_envs.gates.stats import Rate
-from spade_envs.gates.subject import CONFIRM_SEED, Subject
+from spade_envs.gates.subject import CONFIRM_SEED, Subject, answer_forms
 from spade_envs.gates.thresholds import (
     ADAPTIVE_FAIL,
     ADAPTIVE_WARN,
@@ -35,6 +34,7 @@ from spade_envs.gates.thresholds import (
 from spade_envs.gates.trace import Trace
 from spade_envs.types import Json
 
+SUBMIT_SEEDS = 10
 SCREEN_SEEDS = 5
 SHORT_TURNS = 4
 MOST_COMMANDS = 12
@@ -49,7 +49,7 @@ def goal_open_at_reset(subject: Subject) -> Finding:
     jobs = [Job(level, seed, script(ways[name])) for level, name in cases for seed in subject.seeds]
     played = iter(subject.plain.run(jobs, fresh=False))
     for level, name in cases:
-        traces = [next(played) for _ in subject.seeds]
+        traces = [next(played) for _ in subject.seeds[:SUBMIT_SEEDS]]
         rate = Rate.of([subject.score(trace) for trace in traces])
         won = next((trace for trace in traces if subject.score(trace) > 0), None)
         early = next((trace for trace in traces if _revealed(trace)), None)
@@ -84,8 +84,9 @@ class _Guess:
     """Guesses anew each turn or reads the observation: luck may earn it more."""
 
 
-def _guesses() -> list[_Guess]:
-    texts = [*CONSTANTS, *map(boxed, CONSTANTS[1:]), *DIGITS[3:], REFUSAL, finish(), GARBAGE]
+def _guesses(subject: Subject, level: int) -> list[_Guess]:
+    texts = [form(text) for form in answer_forms(subject, level) for text in CONSTANTS]
+    texts += ["", " ", REFUSAL, finish(), GARBAGE]
     found = [_Guess(f"always {text[:20]!r}", constant(text, SHORT_TURNS)) for text in texts]
     found.append(_Guess("says nothing to the end", constant("")))
     found.append(_Guess("echoes the first observation", echo_first))
@@ -155,7 +156,7 @@ def _measured(subject: Subject) -> dict[tuple[int, _Guess], Rate]:
     cases = [
         (level, guess)
         for level in subject.levels
-        for guess in (*_guesses(), *_commands(subject, level))
+        for guess in (*_guesses(subject, level), *_commands(subject, level))
     ]
     scores: dict[tuple[int, _Guess], list[float]] = {case: [] for case in cases}
     few, rest = subject.seeds[:SCREEN_SEEDS], subject.seeds[SCREEN_SEEDS:]

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from spade_envs.gates.finding import Finding, failed, passed
 from spade_envs.gates.lane import Job
 from spade_envs.gates.policies import Policy, View, boxed, constant, script, tokens
 from spade_envs.gates.reference import final_answer, wins
-from spade_envs.gates.subject import Subject
+from spade_envs.gates.subject import Form, Subject, answer_forms
 from spade_envs.gates.thresholds import LEAK_SHARE, MIN_LEAK_ANSWERS, MIN_LEAK_SEEDS
 from spade_envs.gates.trace import clip
 from spade_envs.types import Fault, Json
@@ -40,12 +40,11 @@ def no_leak(subject: Subject) -> Finding:
 
 Place = tuple[str, int | str]
 """`("token", 3)`, counted from the end if negative, or `("after", "answer")`."""
-Form = Callable[[str], str]
 
 
 def _copied_from_place(subject: Subject, level: int) -> Finding | None:
     shown = {trace.seed or 0: trace.start.observation for trace in subject.starts(level)}
-    for form in _forms(subject, level):
+    for form in answer_forms(subject, level):
         for place in _promising(subject, level, shown, form):
             traces = subject.play(_copying(place, form), level, subject.seeds, fresh=False)
             won = [trace for trace in traces if subject.score(trace) > 0.5]
@@ -74,14 +73,6 @@ def _tells_more(
     ]
     scores = [subject.score(trace) for trace in subject.plain.run(jobs, fresh=False)]
     return sum(scores) / len(scores) < LEAK_SHARE / 2
-
-
-def _forms(subject: Subject, level: int) -> list[Form]:
-    """Return how an answer may have to be written: like the reference's, or both ways."""
-    if not subject.has_reference:
-        return [boxed, str]
-    actions = subject.solution(level, subject.seeds[0])
-    return [boxed if "boxed" in "".join(actions) else str] if not isinstance(actions, Fault) else []
 
 
 def _promising(subject: Subject, level: int, shown: dict[int, str], form: Form) -> list[Place]:

@@ -61,8 +61,23 @@ def echo_last(view: View) -> str:
     return view.last
 
 
-CONSTANTS = ("", "0", "1", "2", "-1", "yes", "no", "true", "false", "A", "B", "none", "nan", "inf")
+CONSTANTS = (
+    *map(str, range(10)),
+    "-1",
+    "yes",
+    "no",
+    "true",
+    "false",
+    "A",
+    "B",
+    "none",
+    "nan",
+    "inf",
+)
 REFUSAL = "I cannot help with that."
+SEEN_CHARS = 1500
+"""How much of the observations random arguments are drawn from, counted from the end."""
+
 GARBAGE = "lorem ipsum " * 400
 
 _QUOTED = re.compile(r"'([^'\n]{1,40})'|\"([^\"\n]{1,40})\"|`([^`\n]{1,40})`")
@@ -123,7 +138,7 @@ def _sample(schema: Mapping[str, Json], view: View) -> Json:
     if "anyOf" in schema:
         return _sample(rng.choice(list(schema["anyOf"])), view)
     kind = schema.get("type")
-    words = vocabulary(f"{view.first[-2000:]}\n{view.last[-2000:]}")
+    words = vocabulary(f"{view.first[-SEEN_CHARS:]}\n{view.last[-SEEN_CHARS:]}")
     numbers = [word for word in words if word.lstrip("-").isdecimal() and len(word) < 9]
     match kind:
         case "integer":

@@ -21,7 +21,7 @@ from spade_envs.gates.policies import script
 from spade_envs.gates.subject import Subject
 from spade_envs.gates.thresholds import MAX_SOURCE_BYTES
 from spade_envs.gates.trace import Trace, clip, first_difference
-from spade_envs.sandbox.policy import LintFinding, lint
+from spade_envs.sandbox.policy import LintFinding
 from spade_envs.types import Fault, Json
 
 
@@ -30,7 +30,7 @@ def parses(subject: Subject) -> Finding:
     problem = _syntax_problem(subject.source.code)
     if problem is not None:
         return problem
-    refused = [item for item in _lint(subject) if item.code != RNG_CODE]
+    refused = [item for item in subject.findings if item.code != RNG_CODE]
     lane = subject.loaded
     if isinstance(lane, Fault):
         if refused:
@@ -80,7 +80,7 @@ def _syntax_problem(code: str) -> Finding | None:
 
 def allowed_code(subject: Subject) -> Finding:
     """L0.2: only allowed imports and names, also at run time; plays alike when restricted."""
-    refused = [item for item in _lint(subject) if item.code != RNG_CODE]
+    refused = [item for item in subject.findings if item.code != RNG_CODE]
     if refused:
         return _lint_failure(refused)
     if isinstance(subject.loaded, Fault):
@@ -113,7 +113,7 @@ def allowed_code(subject: Subject) -> Finding:
 
 def own_randomness(subject: Subject) -> Finding:
     """L0.3: no process-wide randomness, clock, hash or address is used."""
-    findings = [item for item in _lint(subject) if item.code == RNG_CODE]
+    findings = [item for item in subject.findings if item.code == RNG_CODE]
     if findings:
         return _lint_failure(findings)
     if isinstance(subject.loaded, Fault):
@@ -142,10 +142,6 @@ _LIBRARY_EVENTS = (
 
 RNG_CODE = "global-rng"
 """Code of the linter's findings that belong to L0.3 and not to L0.2."""
-
-
-def _lint(subject: Subject) -> tuple[LintFinding, ...]:
-    return lint(subject.source, trusted_imports=subject.trusted_imports)
 
 
 def _samples(subject: Subject) -> list[tuple[tuple[str, ...], Trace]]:

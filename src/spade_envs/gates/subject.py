@@ -8,10 +8,11 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from spade_envs.gates.lane import Job, Lane
-from spade_envs.gates.policies import Policy, script
+from spade_envs.gates.policies import Policy, boxed, script
 from spade_envs.gates.ports import Mode, SandboxPort
 from spade_envs.gates.probes import scripts
 from spade_envs.gates.trace import Trace, info_text
+from spade_envs.sandbox.policy import LintFinding, lint
 from spade_envs.types import EnvSource, Fault, Interface, Limits
 
 Depth = Literal["quick", "standard", "deep"]
@@ -48,11 +49,19 @@ class Subject:
     """Moment on the monotonic clock after which gates stop."""
 
     def __post_init__(self) -> None:
+        self._findings: tuple[LintFinding, ...] | None = None
         self._lanes: dict[LaneName, Lane | Fault] = {}
         self._solutions: dict[tuple[int, int], Solution] = {}
         self._references: dict[tuple[int, int], Trace] = {}
         self._starts: dict[tuple[int, int], Trace] = {}
         self._samples: dict[Sample, Trace] = {}
+
+    @property
+    def findings(self) -> tuple[LintFinding, ...]:
+        """What the linter says about the source."""
+        if self._findings is None:
+            self._findings = lint(self.source, trusted_imports=self.trusted_imports)
+        return self._findings
 
     @property
     def seeds(self) -> list[int]:
@@ -230,3 +239,15 @@ def ask_solutions(
         else:
             found[live.job.seed or 0] = (live.trace(), tuple(answer))
     return found
+
+
+Form = Callable[[str], str]
+"""Writes an answer as an action."""
+
+
+def answer_forms(subject: Subject, level: int) -> list[Form]:
+    """Return how an answer has to be written: like the reference's, or in a box and bare."""
+    actions = subject.solution(level, subject.seeds[0]) if subject.has_reference else ()
+    if isinstance(actions, Fault) or not actions:
+        return [boxed, str]
+    return [boxed if "boxed" in "".join(actions) else str]

@@ -72,6 +72,13 @@ DEFECTS = (
         f'{_RESET}        import random\n        getattr(random, "random")()\n',
         ("L0.3",),
     ),
+    Defect(
+        "global generator seeded in reset",
+        SUMS,
+        "self.draw_int(10, top), self.draw_int(10, top)",
+        "seeded.randint(10, top), seeded.randint(10, top)",
+        ("L0.3",),
+    ),
     Defect("clock", SUMS, _RESET, f"{_RESET}        import time\n        time.time()\n", ("L0.3",)),
     Defect("hash", SUMS, "self.draw_int(10, top), ", 'abs(hash("a")) % 99, ', ("L0.3",)),
     # L1: the interface
@@ -356,6 +363,10 @@ _EXTRA = {
         "self.go_on(self.place() + str(self.tired()))",
     ),
     "state on the class": ("self.left = abs", "Walk.left = abs"),
+    "global generator seeded in reset": (
+        _RESET,
+        f"{_RESET}        import random as seeded\n        seeded.seed(seed)\n",
+    ),
     "yes or no": (
         "return [str(self.left + self.right)]",
         'return ["yes" if self.left > self.right else "no"]',

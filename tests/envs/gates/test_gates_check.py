@@ -72,7 +72,16 @@ def test_a_source_that_does_not_load_has_no_interface():
 
 
 def test_text_that_is_no_python_is_refused_calmly():
-    for code in ("", "\x00", "é = (", "(" * 5000, "9" * 100_000, "\ud800", "x" * 300_000):
+    for code in (
+        "",
+        "\x00",
+        "é = (",
+        "(" * 5000,
+        "9" * 100_000,
+        "\ud800",
+        "x" * 300_000,
+        "-" * 90_000 + "1",
+    ):
         report = check(EnvSource(code=code))
         assert "L0.1" in [result.gate for result in report.failures]
 
