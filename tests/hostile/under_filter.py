@@ -8,6 +8,7 @@ import errno
 import json
 import os
 import sys
+import time
 from pathlib import Path
 
 import pyseccomp
@@ -45,7 +46,9 @@ def main() -> None:
     zygote = arena.sandbox._zygote
     below = descendants(zygote.pid)
     arena.close()
-    left = [pid for pid in below if pid in descendants(1)]
+    deadline = time.monotonic() + 5
+    while (left := [pid for pid in below if pid in descendants(1)]) and time.monotonic() < deadline:
+        time.sleep(0.02)
     print(json.dumps({"layers": active, "failures": failures, "left": left}))
 
 
