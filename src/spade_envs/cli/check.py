@@ -3,67 +3,54 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from spade_envs.cli.stores import json_option, source_of, store_option
+from spade_envs.cli.many import run_options
+from spade_envs.cli.stores import json_option, store_option
 
 if TYPE_CHECKING:
     from spade_envs.gates.subject import Depth
+    from spade_envs.interop import Checked
 
 
 @click.command("check")
-@click.argument("targets", metavar="FILE|ID...", nargs=-1, required=True)
+@click.argument("targets", metavar="TARGET...", nargs=-1, required=True)
 @click.option("--quick", "depth", flag_value="quick", help="Fewer seeds: about a second.")
 @click.option("--deep", "depth", flag_value="deep", help="Every gate, even after failures.")
-@click.option("--seeds", type=click.IntRange(3, 1000), default=20, show_default=True)
-@click.option(
-    "--deadline",
-    "deadline_s",
-    type=click.FloatRange(1),
-    default=120.0,
-    show_default=True,
-    help="Seconds for one target; gates left over are skipped.",
-)
+@run_options
 @click.option("--all", "every", is_flag=True, help="Show the gates that passed, too.")
 @store_option
 @json_option
 def check_command(
     targets: tuple[str, ...],
     depth: Depth | None,
-    seeds: int,
-    deadline_s: float,
     every: bool,
     store: str | None,
     as_json: bool,
+    **settings: Any,
 ) -> None:
-    """Run the gates on files or registered environments.
+    """Run the gates on environments, whoever wrote them.
 
-    Exit code 0 if every one is accepted, 1 if one is refused.
+    TARGET is a Python file, a folder of them (with checksums if it is a pool), an id in a store,
+    reasoning-gym:NAME (or :all), textarena:ID, gem:ID, gym:ID or gym:MODULE:ID, or
+    rlve:CHECKOUT#NAME.
+
+    Exit code 0 if every one is accepted, 1 if one is refused or could not be checked.
     """
+    from spade_envs.cli import many
     from spade_envs.cli.main import FOUND
-    from spade_envs.cli.output import echo_json, progress
-    from spade_envs.cli.verdicts import print_report
-    from spade_envs.gates import check, report_to_json
+    from spade_envs.cli.output import echo_json
 
-    sources = [(target, source_of(target, store)) for target in targets]
-    reports = []
-    with progress(len(sources), "checking") as bar:
-        for target, source in sources:
-            report = check(source, depth=depth or "standard", seeds=seeds, deadline_s=deadline_s)
-            reports.append((target, report))
-            bar.advance(bar.task_ids[0])
-            if not as_json:
-                bar.stop()
-                print_report(target, report, every=every)
-                bar.start()
+    def show(checked: Checked) -> None:
+        if not as_json:
+            many.print_one(checked, every=every)
+
+    results = many.check_many(targets, store, depth=depth or "standard", show=show, **settings)
     if as_json:
-        keys = ("target", "accepted", "report")
-        rows = [(target, report.accepted, report_to_json(report)) for target, report in reports]
-        echo_json([dict(zip(keys, row, strict=True)) for row in rows])
-    elif len(reports) > 1:
-        accepted = sum(report.accepted for _, report in reports)
-        click.echo(f"{accepted} of {len(reports)} accepted")
-    if not all(report.accepted for _, report in reports):
+        echo_json([many.as_json(item) for item in results])
+    elif len(results) > 1:
+        many.print_summary(results)
+    if not all(item.accepted for item in results):
         sys.exit(FOUND)

@@ -28,8 +28,9 @@ FOUND, USAGE, MACHINERY = 1, 2, 3
 
 _COMMANDS: Mapping[str, tuple[str, str]] = {
     "generate": ("generate", "Let a designer write environments and register those that pass."),
-    "check": ("check", "Run the gates on files or ids and say what is wrong."),
+    "check": ("check", "Run the gates on anything and say what is wrong."),
     "add": ("add", "Check a file and register it."),
+    "import": ("bring", "Check other people's environments and register what passes."),
     "list": ("browse", "List the environments of a store."),
     "show": ("browse", "Show one environment: manifest, gates, source."),
     "play": ("play", "Play an environment in this terminal."),
