@@ -205,10 +205,11 @@ SECRETS = [
         import posix
         for fd in range(4, 512):
             try:
-                posix.fstat(fd)
+                posix.lseek(fd, 0, 1)
                 return f"REACHED {fd}", 0, False, False, {}
-            except OSError:
-                pass
+            except OSError as error:
+                if error.errno != 9:
+                    return f"REACHED {fd} {error}", 0, False, False, {}
     """,
     ),
     Attack(
@@ -235,6 +236,18 @@ SECRETS = [
         text = sys.stdin.read()
         if text:
             return "REACHED " + text, 0, False, False, {}
+    """,
+    ),
+]
+
+SECRETS += [
+    Attack(
+        "a file left open as standard stream",
+        """
+        import posix
+        for fd in (0, 1, 2):
+            if posix.lseek(fd, 12345, 0) != 0:  # the null device stays at 0, a file would not
+                return f"REACHED {fd}", 0, False, False, {}
     """,
     ),
 ]

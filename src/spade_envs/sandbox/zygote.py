@@ -91,6 +91,8 @@ def _prepare(control: socket.socket, config: dict[str, Any]) -> _Kit:
     _tell(control, {"notes": notes, "missing": lacking})
     if lacking:
         sys.exit(1)
+    # Standard error was a file for complaints at the start; workers must not share a file.
+    os.dup2(1, 2)
     zygote_layers = tuple(name for name in active if name in _ZYGOTE_LAYERS)
     return _Kit(control, filter_, abi, mapped, require, either, zygote_layers, tuple(readable))
 
