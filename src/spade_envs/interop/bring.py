@@ -22,7 +22,7 @@ def refusal(checked: Checked) -> str:
     if checked.weakened:
         return "it runs only in a weakened worker, which no store may ask for"
     if target.library is not None and (
-        target.source is None or library_of(target.source.code) != target.library
+        target.source is None or library_of(target.source) != target.library
     ):
         return f"it needs {target.library.modules[0]}, which no store may ask for"
     return ""

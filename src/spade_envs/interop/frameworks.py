@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from spade_envs.interop.target import Library, Target
 from spade_envs.interop.wrappers import gem, gym_id, reasoning_gym, rlve, textarena
+from spade_envs.sandbox import library_in
+from spade_envs.types import EnvSource
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,17 +37,6 @@ _PLAYABLE = {
 }
 
 
-def library_of(code: str) -> Library | None:
+def library_of(source: EnvSource) -> Library | None:
     """Return the known library that a source imports; None if it imports none or several."""
-    try:
-        tree = ast.parse(code)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return None
-    found = {
-        alias.name
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Import)
-        for alias in node.names
-        if alias.name in _PLAYABLE
-    }
-    return _PLAYABLE[found.pop()] if len(found) == 1 else None
+    return _PLAYABLE.get(library_in(source))

@@ -66,7 +66,7 @@ def _of_store(ref: str, stores: Stores) -> Target:
             return Target(
                 label=record.id,
                 source=source,
-                library=library_of(source.code),
+                library=library_of(source),
                 licence=record.licence,
                 title=record.title,
             )

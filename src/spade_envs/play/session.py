@@ -11,7 +11,7 @@ from typing import Any, Literal, Protocol, TypeAlias
 
 from spade_envs.errors import ConfigError, EnvironmentFault
 from spade_envs.play.local import LocalSession
-from spade_envs.sandbox import Sandbox, default_sandbox
+from spade_envs.sandbox import Sandbox, sandbox_for
 from spade_envs.types import EnvSource, Fault, Interface, Limits, ResetOutcome, StepOutcome
 
 Isolation: TypeAlias = Literal["process", "none"]
@@ -73,7 +73,7 @@ def open_session(
         isolation: `process` for a sandboxed worker, `none` to run in this process.
         trusted_digest: with `none`, the digest that the caller has reviewed.
         digest: the digest of the environment, to compare with.
-        sandbox: the sandbox to use; the process-wide one if None.
+        sandbox: the sandbox to use; the process-wide one for this source if None.
 
     Raises:
         ConfigError: `none` without the right digest, or an unknown isolation.
@@ -84,7 +84,7 @@ def open_session(
         _require_trust(trusted_digest, digest)
         loaded: Session | Fault = LocalSession.load(source, limits or Limits())
     elif isolation == "process":
-        loaded = (sandbox or default_sandbox()).load(source, limits=limits or Limits())
+        loaded = (sandbox or sandbox_for(source)).load(source, limits=limits or Limits())
     else:
         raise ConfigError(f"isolation must be 'process' or 'none', not {isolation!r}")
     if isinstance(loaded, Fault):

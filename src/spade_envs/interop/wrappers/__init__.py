@@ -15,10 +15,10 @@ from spade_envs.types import EnvSource
 
 
 def class_name(text: str) -> str:
-    """Return a class name made of the letters and digits of `text`."""
+    """Return a class name made of the letters and digits of `text`; no keyword ends in `Env`."""
     words = re.findall(r"[A-Za-z0-9]+", text)
-    name = "".join(word[:1].upper() + word[1:] for word in words)[:80] or "Wrapped"
-    return name if name[0].isalpha() else f"Env{name}"
+    name = "".join(word[:1].upper() + word[1:] for word in words)[:80]
+    return f"{name}Env" if name[:1].isalpha() else f"The{name}Env"
 
 
 def store_name(prefix: str, text: str) -> str:

@@ -1,0 +1,114 @@
+"""From what is typed to targets; broken files of a pool are told one by one."""
+
+import hashlib
+import json
+
+import pytest
+
+from spade_envs.errors import ConfigError, NotFound
+from spade_envs.interop import resolve
+from spade_envs.interop.frameworks import library_of
+from spade_envs.store import open_store, starter_path
+from spade_envs.types import EnvSource
+
+
+def pool(folder, files):
+    games = folder / "games"
+    games.mkdir(parents=True)
+    lines = []
+    for name, text in files.items():
+        (games / name).write_text(text)
+        lines.append(f"{hashlib.sha256(text.encode()).hexdigest()}  games/{name}")
+    (folder / "checksums.sha256").write_text("\n".join(lines) + "\n")
+    return folder
+
+
+def told(targets, folder):
+    return {item.label.removeprefix(f"{folder}/"): item.error for item in targets}
+
+
+def test_a_file_is_its_source(tmp_path):
+    path = tmp_path / "maze.py"
+    path.write_bytes(b"\xef\xbb\xbfx = 1\r\n")
+    (target,) = resolve(str(path))
+    assert (target.label, target.source.code, target.library) == (str(path), "x = 1\n", None)
+    path.write_bytes(b"\xff\xfe")
+    with pytest.raises(ConfigError, match="not UTF-8"):
+        resolve(str(path))
+
+
+def test_a_folder_gives_its_python_files_in_order(tmp_path):
+    for name in ("b.py", "a.py", "_private.py", "notes.txt"):
+        (tmp_path / name).write_text("x = 1\n")
+    found = [item.label for item in resolve(str(tmp_path))]
+    assert found == [str(tmp_path / "a.py"), str(tmp_path / "b.py")]
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(NotFound, match="no Python files"):
+        resolve(str(tmp_path / "empty"))
+
+
+def test_a_pool_verifies_each_file_and_goes_on(tmp_path):
+    folder = pool(tmp_path / "pool", {f"game_{i}.py": f"x = {i}\n" for i in range(5)})
+    (folder / "games" / "game_1.py").write_text("x = 666\n")
+    (folder / "games" / "game_2.py").unlink()
+    (folder / "games" / "game_3.py").unlink()
+    (folder / "games" / "game_3.py").symlink_to("/etc/hostname")
+    (folder / "games" / "extra.py").write_text("x = 5\n")
+    errors = told(resolve(str(folder)), folder)
+    assert sorted(errors) == [f"games/{n}.py" for n in ("extra", *(f"game_{i}" for i in range(5)))]
+    assert errors["games/game_0.py"] == errors["games/game_4.py"] == ""
+    assert "checksum" in errors["games/game_1.py"]
+    assert "not there" in errors["games/game_2.py"]
+    assert "link" in errors["games/game_3.py"]
+    assert "not list" in errors["games/extra.py"]
+
+
+def test_a_pool_may_give_its_checksums_in_the_manifest(tmp_path):
+    (tmp_path / "games").mkdir()
+    rows = []
+    for name, text in {"a.py": "x = 1\n", "b.py": "x = 2\n"}.items():
+        (tmp_path / "games" / name).write_text(text)
+        rows.append({"file_name": name, "sha256": hashlib.sha256(text.encode()).hexdigest()})
+    rows[1]["sha256"] = "0" * 64
+    text = "\n".join([*map(json.dumps, rows), "no json", '{"file_name": 3}', "[]"])
+    (tmp_path / "manifest.jsonl").write_text(text)
+    errors = told(resolve(str(tmp_path)), tmp_path)
+    assert errors["games/a.py"] == ""
+    assert "checksum" in errors["games/b.py"]
+
+
+def test_checksums_lead_to_no_file_outside_the_pool(tmp_path):
+    (tmp_path / "secret.py").write_text("x = 1\n")
+    folder = pool(tmp_path / "pool", {"a.py": "x = 1\n"})
+    with (folder / "checksums.sha256").open("a") as file:
+        file.write(f"{'0' * 64}  ../secret.py\n{'0' * 64}  games/../../secret.py\n")
+    assert told(resolve(str(folder)), folder) == {"games/a.py": ""}
+
+
+def test_an_id_comes_from_the_first_store_that_holds_it():
+    store = open_store(starter_path())
+    record = store.records()[0]
+    (target,) = resolve(record.id, lambda: [store])
+    assert target.source == store.source(record)
+    assert target.licence == record.licence
+    with pytest.raises(NotFound):
+        resolve("spade/there-is-no-such-thing-v0", lambda: [store])
+    with pytest.raises(NotFound, match="neither a file nor an environment"):
+        resolve("What is this?", lambda: [store])
+
+
+def test_frameworks_need_a_name_and_an_installed_library(tmp_path):
+    with pytest.raises(ConfigError, match="reasoning-gym:NAME or reasoning-gym:all"):
+        resolve("reasoning-gym:")
+    with pytest.raises(ConfigError, match="pip install no_such_module_here"):
+        resolve("gym:no_such_module_here:Foo-v0")
+    (target,) = resolve(f"rlve:{tmp_path}#Sorting")
+    assert "no RLVE checkout" in target.error
+    (target,) = resolve("gym:a b:Foo-v0")
+    assert "not the name of a module" in target.error
+
+
+def test_a_registered_source_names_its_library_only_if_it_is_a_known_one():
+    assert library_of(EnvSource(code="import reasoning_gym\n")).name == "reasoning-gym"
+    for code in ("import os\n", "import gem\nimport textarena\n", "# import gem\n", "import ("):
+        assert library_of(EnvSource(code=code)) is None
