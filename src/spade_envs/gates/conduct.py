@@ -99,4 +99,28 @@ def no_side_effects(subject: Subject) -> Finding:
             f"playing changes the process: {effects[0]}; keep all state on the environment object",
             effects=effects[:MAX_EXAMPLES],
         )
-    return passed("the process is as it was")
+    difference = _moved_by_asking(subject)
+    if difference:
+        return failed(
+            "an episode plays differently once hint() or solution() was asked for; "
+            "they must change nothing",
+            difference=difference,
+        )
+    return passed("the process is as it was, and hints and solutions change nothing")
+
+
+def _moved_by_asking(subject: Subject) -> dict[str, Json]:
+    lane = subject.plain
+    for level in subject.edge_levels:
+        for actions, base in subject.samples(level, subject.seeds[:1]):
+            live = lane.begin([Job(level, base.seed, script(actions))])[0]
+            if not live.over and subject.interface.has_hint:
+                lane.worker.hint(live.instance)
+            if not live.over and subject.interface.has_solution:
+                lane.worker.solution(live.instance)
+            while (action := live.next_action()) is not None:
+                live.step(action)
+            difference = first_difference(base, live.close())
+            if difference and subject.reproduces(actions, base):
+                return difference
+    return {}

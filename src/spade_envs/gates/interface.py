@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 from spade_envs.gates.finding import Finding, failed, fault_text, passed
 from spade_envs.gates.lane import Job
@@ -57,7 +58,8 @@ def well_formed(subject: Subject) -> Finding:
     for trace in traces:
         fault = trace.fault
         if fault is not None and (fault.kind == "contract" or fault.op != "step"):
-            return failed(f"{fault_text(trace)}; return plain finite values", **trace.evidence())
+            mend = "return plain finite values" if fault.kind == "contract" else "it must not fail"
+            return failed(f"{fault_text(trace)}; {mend}", **trace.evidence())
         if not low - RETURN_TOLERANCE <= trace.total <= high + RETURN_TOLERANCE:
             return failed(
                 f"a return of {trace.total:g} lies outside reward_range ({low:g}, {high:g})",
@@ -65,7 +67,23 @@ def well_formed(subject: Subject) -> Finding:
             )
         if not all(math.isfinite(got.reward) for _, got in trace.steps):
             return failed("a reward is not finite", **trace.evidence())
-    return passed(f"{len(traces)} episodes return well-formed values")
+    return _bad_hint(subject) or passed(f"{len(traces)} episodes return well-formed values")
+
+
+def _bad_hint(subject: Subject) -> Finding | None:
+    if not subject.interface.has_hint:
+        return None
+    lane, seed = subject.plain, subject.seeds[0]
+    for live in lane.begin([Job(level, seed, script(())) for level in subject.levels]):
+        hint = live.start.fault or lane.worker.hint(live.instance)
+        level = live.job.level
+        if isinstance(hint, Fault):
+            lane.note(Trace(level, seed, replace(live.start, fault=hint)))
+            return failed(f"hint() fails at level {level}: {hint.message}", fault=hint.as_json())
+        if not hint.strip():
+            return failed(f"hint() is empty at level {level}; give the way, not the answer")
+        live.close()
+    return None
 
 
 def survives_any_text(subject: Subject) -> Finding:

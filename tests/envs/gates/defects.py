@@ -183,6 +183,14 @@ DEFECTS = (
         f'{_RESET}        import numpy\n        numpy.seterr(all="raise")\n',
         ("L1.8",),
     ),
+    Defect("hint fails", SUMS, 'return "Add the ones', 'return self.no + "Add the ones', ("L1.2",)),
+    Defect(
+        "solution changes the instance",
+        SUMS,
+        "def solution(self):\n",
+        "def solution(self):\n        self.left += 1\n",
+        ("L1.8",),
+    ),
     # L2: determinism
     Defect(
         "order of a set",
