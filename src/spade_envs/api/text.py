@@ -134,6 +134,9 @@ def _paced_reset(inner: Callable[..., Any]) -> Callable[..., Any]:
     return reset
 
 
+TextEnv.reset = _paced_reset(TextEnv.reset)  # type: ignore[method-assign]
+
+
 def _paced_step(inner: Callable[..., Any]) -> Callable[..., Any]:
     """Wrap a subclass's step so that the outermost call counts the turn and ends the episode."""
 

@@ -41,6 +41,7 @@ class SandboxedEnv(gym.Env[str, str]):
         self.observation_space = AnyText()
         self.action_space = AnyText()
         self.metadata = {"render_modes": ["ansi"], "isolation": session.layers}
+        self._most_chars = session.limits.max_action_chars
         self._shown = ""
         self._running = False
         (self._instance,) = create_all(session, [level])
@@ -71,7 +72,7 @@ class SandboxedEnv(gym.Env[str, str]):
         return outcome.observation, dict(outcome.info)
 
     def step(self, action: str) -> tuple[str, float, bool, bool, dict[str, Any]]:
-        """Take one step.
+        """Take one step; of an action over `Limits.max_action_chars` the end is cut off.
 
         Raises:
             TypeError: the action is not a str.
@@ -81,7 +82,7 @@ class SandboxedEnv(gym.Env[str, str]):
             raise TypeError(f"an action is a str, not {type(action).__name__}")
         if not self._running:
             raise gym.error.ResetNeeded("no episode is running; call reset() first")
-        (outcome,) = self._session.step([(self._instance, action)])
+        (outcome,) = self._session.step([(self._instance, action[: self._most_chars])])
         self._running = not outcome.done
         if outcome.fault is not None:
             self._shown = FAULT_TEXT

@@ -31,7 +31,7 @@ class LocalSession:
     def __init__(self, interface: Interface, table: Table, limits: Limits) -> None:
         self.interface = interface
         self._table = table
-        self._limits = limits
+        self.limits = limits
         self._numbers = itertools.count()
 
     @classmethod
@@ -78,11 +78,7 @@ class LocalSession:
 
     def step(self, requests: Sequence[tuple[int, str]]) -> list[StepOutcome]:
         """Take one step each."""
-        longest = self._limits.max_action_chars
-        return [
-            _step_outcome(self._table.step(instance, action[:longest]))
-            for instance, action in requests
-        ]
+        return [_step_outcome(self._table.step(instance, action)) for instance, action in requests]
 
     def hint(self, instance: int) -> str | Fault:
         """Return the hint for the instance's current state."""

@@ -27,6 +27,11 @@ class Session(Protocol):
         ...
 
     @property
+    def limits(self) -> Limits:
+        """The resources that it may use."""
+        ...
+
+    @property
     def layers(self) -> tuple[str, ...]:
         """Names of the active isolation layers."""
         ...

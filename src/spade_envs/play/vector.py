@@ -90,7 +90,7 @@ class SandboxedVectorEnv(VectorEnv[tuple[str, ...], Sequence[str], NDArray[Any]]
     def step(
         self, actions: Sequence[str]
     ) -> tuple[tuple[str, ...], NDArray[Any], NDArray[Any], NDArray[Any], dict[str, Any]]:
-        """Take one step in every instance.
+        """Take one step in every instance; too long actions are cut as in `SandboxedEnv`.
 
         Raises:
             ConfigError: not one str per instance.
@@ -190,12 +190,13 @@ class SandboxedVectorEnv(VectorEnv[tuple[str, ...], Sequence[str], NDArray[Any]]
             raise gym.error.ResetNeeded("call reset() first")
         if isinstance(actions, str) or len(actions) != self.num_envs:
             raise ConfigError(f"step takes a sequence of {self.num_envs} str, one per instance")
-        if {*map(type, actions)} == {str}:
+        most = self._session.limits.max_action_chars
+        if {*map(type, actions)} == {str} and max(map(len, actions)) <= most:
             return actions
         wrong = next((action for action in actions if not isinstance(action, str)), None)
         if wrong is not None:
             raise ConfigError(f"an action is a str, not {type(wrong).__name__}")
-        return [str(action) for action in actions]
+        return [str(action)[:most] for action in actions]
 
 
 def make_vector_env(

@@ -69,6 +69,11 @@ class Worker:
         return self._program.source
 
     @property
+    def limits(self) -> Limits:
+        """The resources that the worker may use."""
+        return self._limits
+
+    @property
     def alive(self) -> bool:
         """Whether a process is running now; a closed or killed worker has none."""
         return self._process is not None and self._process.alive

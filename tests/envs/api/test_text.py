@@ -123,3 +123,13 @@ def test_render_shows_the_last_observation():
     assert env.render() == observation
     env.step("x")
     assert env.render() == "No."
+
+
+def test_a_class_without_a_reset_of_its_own_can_be_played():
+    class Bare(TextEnv):
+        def step(self, action):
+            return self.win("ok")
+
+    env = Bare()
+    assert env.reset(seed=1) == ("", {})
+    assert env.step("x")[1] == 1.0

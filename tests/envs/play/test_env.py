@@ -134,3 +134,16 @@ def test_running_in_this_process_needs_the_digest(pin):
 def test_an_unknown_isolation_is_refused():
     with pytest.raises(ConfigError, match="'process' or 'none'"):
         open_session(COUNTER, isolation="docker")
+
+
+@pytest.mark.parametrize("isolation", ["process", "none"])
+def test_an_overlong_action_is_cut_and_not_charged_to_the_environment(isolation):
+    limits = Limits(max_action_chars=4)
+    session = open_session(
+        COUNTER, limits=limits, isolation=isolation, trusted_digest="x", digest="x"
+    )
+    env = SandboxedEnv(session)
+    first, _ = env.reset(seed=5)
+    assert len(first) == 4
+    assert env.step(first + "tail")[1] == 1.0
+    env.close()

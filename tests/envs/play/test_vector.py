@@ -131,3 +131,9 @@ def test_wrong_seeds_and_masks_are_refused(make):
         env.reset(seed=[1])
     with pytest.raises(ConfigError, match="reset_mask"):
         env.reset(options={"reset_mask": np.zeros(3, dtype=bool)})
+
+
+def test_overlong_actions_are_cut(make):
+    env = make(levels=[0, 0], max_action_chars=4)
+    first, _ = env.reset(seed=[5, 5])
+    assert env.step([first[0], first[1] + "tail"])[1].tolist() == [1.0, 1.0]
