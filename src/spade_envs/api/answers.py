@@ -14,10 +14,11 @@ _WRAPPERS = ("**", "`", "$", '"', "'")
 def without_thinking(message: str) -> str:
     """Return `message` without its thinking: what follows the last `</think>`, or all of it.
 
-    An unclosed `<think>` leaves only the tag out, since a cut-off message still deserves a reading.
+    Of an unclosed `<think>` at the start only the tag is left out, since a cut-off message still
+    deserves a reading.
     """
     _, closed, rest = message.rpartition(_THINK_CLOSE)
-    return rest if closed else message.replace(_THINK_OPEN, "")
+    return rest if closed else message.lstrip().removeprefix(_THINK_OPEN)
 
 
 def answer_of(message: str) -> str:
