@@ -57,7 +57,13 @@ def entry(name: str) -> type[TextEnv]:
 def play(env: TextEnv, seed: int, actions: Iterable[str]) -> tuple[float, bool, list[str]]:
     """Play actions until they or the episode end; return the return, success and observations."""
     observation, _ = env.reset(seed=seed)
-    seen, total, success = [observation], 0.0, False
+    total, success, seen = go_on(env, actions)
+    return total, success, [observation, *seen]
+
+
+def go_on(env: TextEnv, actions: Iterable[str]) -> tuple[float, bool, list[str]]:
+    """Play on from where an environment stands; return what `play` returns."""
+    seen, total, success = [], 0.0, False
     for action in actions:
         observation, reward, terminated, truncated, info = env.step(action)
         seen.append(observation)

@@ -24,7 +24,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
 NAMES = play.names()
 CASES = [(name, level) for name in NAMES for level in range(play.entry(name).levels)]
 each = pytest.mark.parametrize(("name", "level"), CASES, ids=[f"{n}-{k}" for n, k in CASES])
-SEEDS = range(8)
+SEEDS = range(5)
 
 
 def solutions(env, seeds):
@@ -82,26 +82,26 @@ def test_a_solution_wins_no_other_instance(name, level):
 @each
 def test_constants_and_babble_earn_next_to_nothing(name, level):
     env = play.entry(name)(level=level)
-    for constant in play.CONSTANT:
-        won = sum(play.play(env, seed, [constant] * env.max_turns)[1] for seed in range(6))
-        assert won == 0, constant
-    assert sum(play.roam(env, seed, play.babble) for seed in range(20)) <= 2
+    for seed, constant in enumerate(play.CONSTANT):
+        assert not play.play(env, seed, [constant] * env.max_turns)[1], (seed, constant)
+    assert sum(play.roam(env, seed, play.babble) for seed in range(6)) <= 1
 
 
 @each
 def test_instances_differ_from_seed_to_seed(name, level):
     env = play.entry(name)(level=level)
-    prompts = {env.reset(seed=seed)[0] for seed in range(30)}
-    answers = {tuple(actions) for actions in solutions(env, range(30)).values()}
-    assert len(prompts) >= 20
-    assert len(answers) >= 20
+    pairs = [(env.reset(seed=seed)[0], tuple(env.solution())) for seed in range(30)]
+    assert len({prompt for prompt, _ in pairs}) >= 20
+    assert len({answer for _, answer in pairs}) >= 20
 
 
 @each
 def test_any_text_is_survived_and_earns_nothing(name, level):
     env = play.entry(name)(level=level)
+    env.reset(seed=1)
+    fresh = copy.deepcopy(env)
     for text in play.STRANGE:
-        total, success, seen = play.play(env, 1, [text] * 2)
+        total, success, seen = play.go_on(copy.deepcopy(fresh), [text] * 2)
         assert (total, success) == (0.0, False), text[:40]
         assert all(
             isinstance(observation, str) and len(observation) < 20_000 for observation in seen
@@ -169,4 +169,7 @@ def test_many_seeds(name, level):
     for seed in range(0, 100, 10):
         won = sum(play.play(env, other, found[seed])[1] for other in found if other != seed)
         assert won <= 20, seed
-    assert sum(play.roam(env, seed, play.babble) for seed in range(300)) <= 30
+    assert sum(play.roam(env, seed, play.babble) for seed in range(200)) <= 20
+    for constant in play.CONSTANT:
+        won = sum(play.play(env, seed, [constant] * env.max_turns)[1] for seed in range(20))
+        assert won <= 1, constant
