@@ -127,10 +127,9 @@ def isolated_episodes(subject: Subject) -> Finding:
         instance = lane.take(level, fresh=False)
         if isinstance(instance, int):
             lane.give(level, instance, keep=True)
-        first = subject.seeds[0] + 50_000
         count = OTHER_EPISODES_ABOVE if level and subject.depth != "deep" else OTHER_EPISODES
         lane.run([Job(level, *other) for other in _played_well(subject, level)], fresh=False)
-        for seed in range(first, first + count):
+        for seed in subject.other_seeds(count):
             lane.run([Job(level, seed, cycle(PLAIN), "plain")], fresh=False)
         for actions, one in kept:
             job = Job(level, one.seed, script(actions))

@@ -22,7 +22,7 @@ from spade_envs.gates.policies import (
 )
 from spade_envs.gates.probes import DIGITS
 from spade_envs.gates.stats import Rate
-from spade_envs.gates.subject import CONFIRM_SEED, Subject, answer_forms
+from spade_envs.gates.subject import Subject, answer_forms
 from spade_envs.gates.thresholds import (
     ADAPTIVE_FAIL,
     ADAPTIVE_WARN,
@@ -175,6 +175,6 @@ def _measured(subject: Subject) -> dict[tuple[int, _Guess], Rate]:
 
 def confirm(subject: Subject, policy: Policy, level: int, name: str) -> Rate:
     """Measure a suspicious policy on fresh seeds, so that having looked at many is no bias."""
-    seeds = range(CONFIRM_SEED, CONFIRM_SEED + CONFIRM_EPISODES)
+    seeds = subject.other_seeds(CONFIRM_EPISODES)
     traces = subject.play(policy, level, seeds, name=name, fresh=False)
     return Rate.of([subject.score(trace) for trace in traces])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
@@ -24,8 +23,8 @@ Solution = tuple[str, ...] | Fault
 Sample = tuple[int, int, tuple[str, ...]]
 """Level, seed and actions."""
 
-FIRST_SEED = 1000
-CONFIRM_SEED = 500_000
+OTHER_SEEDS = 1000
+"""Distance of further seeds from the first ones."""
 
 
 @dataclass
@@ -49,6 +48,7 @@ class Subject:
     """Moment on the monotonic clock after which gates stop."""
 
     def __post_init__(self) -> None:
+        self._first_seed = int(self.source.sha256[:7], 16)
         self._findings: tuple[LintFinding, ...] | None = None
         self._lanes: dict[LaneName, Lane | Fault] = {}
         self._solutions: dict[tuple[int, int], Solution] = {}
@@ -65,8 +65,16 @@ class Subject:
 
     @property
     def seeds(self) -> list[int]:
-        """Seeds that every level is judged on."""
-        return list(range(FIRST_SEED, FIRST_SEED + self.seed_count))
+        """Seeds that every level is judged on.
+
+        They follow from the source's hash, so that a source cannot behave on just these.
+        """
+        return list(range(self._first_seed, self._first_seed + self.seed_count))
+
+    def other_seeds(self, count: int) -> list[int]:
+        """Return `count` further seeds."""
+        first = self._first_seed + OTHER_SEEDS
+        return list(range(first, first + count))
 
     @property
     def levels(self) -> range:
@@ -211,10 +219,6 @@ class Subject:
         actions = self.solution(trace.level, trace.seed or 0) if self.has_reference else ()
         shown = repr(actions) if not isinstance(actions, Fault) else ""
         return f"{trace.start.observation}\0{info_text(trace.start.info)}\0{shown}"
-
-    def time_left_s(self) -> float:
-        """Seconds until the deadline."""
-        return self.deadline - time.monotonic()
 
 
 def ask_solutions(

@@ -95,9 +95,10 @@ def test_lint_failures_name_the_line():
 
 def test_a_failure_carries_the_episode():
     code = zoo.SUMS.replace("def solution(self):\n", "def solution(self):\n        return ['x']\n")
-    failure = check(EnvSource(code=code), seeds=5).failures[0]
+    report = check(EnvSource(code=code), seeds=5)
+    failure = report.failures[0]
     assert failure.gate == "L3.1"
-    assert failure.evidence["seed"] == 1000
+    assert failure.evidence["seed"] == int(report.source_sha256[:7], 16)
     assert failure.evidence["transcript"] == [
         {"action": "x", "observation": "Wrong.", "reward": 0.0, "done": True}
     ]
