@@ -14,7 +14,7 @@ from spade_envs.api.text import TextEnv
 from spade_train.nano.families import Draw
 from spade_train.nano.programs import draw_condition, write_program
 
-DEMO_SHARE = 0.12
+DEMO_SHARE = 0.08
 """Share of samples in which the assistant plays an environment instead of writing one."""
 
 

@@ -44,7 +44,7 @@ class Sampled:
     """Whether the model ended by itself; otherwise it was cut off."""
 
 
-def sample(model: Any, rows: Sequence[Row], *, end: int, min_p: float = 0.05) -> list[Sampled]:
+def sample(model: Any, rows: Sequence[Row], *, end: int, min_p: float = 0.1) -> list[Sampled]:
     """Return a continuation of every row, in order.
 
     Args:

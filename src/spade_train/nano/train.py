@@ -24,7 +24,7 @@ class Settings:
     """Settings of a bootstrap run; with the same ones, the same weights come out."""
 
     seed: int = 0
-    steps: int = 1400
+    steps: int = 1500
     tokens_per_step: int = 3000
     matrix_lr: float = 5e-3
     """Greatest learning rate of the hidden matrices (Muon, scaled to AdamW's step size)."""

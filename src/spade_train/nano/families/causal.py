@@ -56,15 +56,15 @@ def _contrast(draw: Draw, theme: Theme) -> str:
     reset = f"""
         n = {theme.size(draw, 3, steep=False)}
         names = self.draw_many("{draw.pick(_LETTERS)}", n + 1)
-        v = self.draw_int({draw.int(2, 5)}, {draw.int(12, 25)})
+        k, v = {skip}, self.draw_int({draw.int(2, 5)}, {draw.int(12, 25)})
         xs, laws = [v], []
         for i in range(1, n + 1):
             p, q = self.draw_int(1, {low}), self.draw_int(1, {draw.int(2, 5)})
             laws.append(f"{{names[i - 1]}} adds {{p}} to {{names[i]}}")
             x = p * xs[-1]
-            if i > {skip}:
-                laws.append(f"{{names[i - 1 - {skip}]}} adds {{q}} to {{names[i]}}")
-                x = x + q * xs[-1 - {skip}]
+            if i > k:
+                laws.append(f"{{names[i - 1 - k]}} adds {{q}} to {{names[i]}}")
+                x = x + q * xs[-1 - k]
             xs.append(x)
         a, b, laws = names[0], names[n], ", ".join(self.shuffled(laws))
         self.near = f"{{names[n - 1]}} changes by {{xs[-2]}}."

@@ -188,18 +188,18 @@ def single(
     imports: str = "",
 ) -> str:
     """Return a program that asks one question; some give a second or third try."""
-    turns = draw.pick((1, 1, 2, 3))
+    ends = draw.pick((True, True, False))
     return _SINGLE.substitute(
         imports=_head(imports),
         name=name,
         doc=doc,
         levels=draw.pick((4, 4, 5)),
-        turns=turns,
+        turns=draw.pick((2, 3)),
         reset=_body(reset),
         test=_TESTS[test],
         right=draw.pick(_RIGHT),
-        miss="lose" if turns == 1 else "go_on",
-        wrong=draw.pick(_WRONG) if turns == 1 else "Try again.",
+        miss="lose" if ends else "go_on",
+        wrong=draw.pick(_WRONG) if ends else "Try again.",
         hint=_body(hint),
     )
 

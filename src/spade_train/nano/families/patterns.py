@@ -20,7 +20,7 @@ _LIST_STEPS = (
     (
         ("add {k} to each", "[x + k for x in v]"),
         ("multiply each by {k}", "[x * k for x in v]"),
-        ("subtract from each its place, counted from 0", "[x - i for i, x in enumerate(v)]"),
+        ("square each modulo {m}", "[x * x % m for x in v]"),
         ("replace each by its rest modulo {m}", "[x % m for x in v]"),
         ("subtract each from {m}", "[m - x for x in v]"),
     ),

@@ -81,38 +81,38 @@ def _chain(draw: Draw, theme: Theme) -> str:
         keys = self.draw_many("{draw.pick(_LETTERS)}", n)
         ids = [self.draw_int({draw.int(100, 300)}, {draw.int(700, 999)}) for _ in keys]
         vals = {{i: self.draw_int({draw.int(2, 20)}, {draw.int(90, 900)}) for i in ids}}
-        self.state = {{"{first}": dict(zip(keys, ids)), "{field}": vals}}
+        self.state = {{"links": dict(zip(keys, ids)), "rows": vals}}
         self.asked = self.draw_many(keys, 1 + self.level)
         self.tasks = [Task(f"Tell me the {field} of the {first} of {{c}}{word}.", answer=self.want(c)) for c in self.asked]
         return self.begin(f"{theme.Many}: {{', '.join(keys)}}. Each has one {first}.")
     """
     helper = f"""
         def want(self, c):
-            return str(self.state["{field}"][self.state["{first}"][c]]{tail})
+            return str(self.state["rows"][self.state["links"][c]]{tail})
     """
     tools = [
         f'''
         @tool
-        def {get}_{first}(self, item: str) -> str:
+        def {get}_link(self, item: str) -> str:
             """Return the number of the {first} of a {theme.word}."""
-            return str(self.state["{first}"].get(item, "unknown"))
+            return str(self.state["links"].get(item, "unknown"))
         ''',
         f'''
         @tool
-        def {ask}_{field}(self, {first}: int) -> str:
+        def {ask}_row(self, number: int) -> str:
             """Return the {field} of {draw.pick(("the", "one"))} {first} by its number."""
-            return str(self.state["{field}"].get({first}, "unknown"))
+            return str(self.state["rows"].get(number, "unknown"))
         ''',
     ]
     hint = f"""
         c = self.asked[0]
-        return f"{{c}} has {first} number {{self.state['{first}'][c]}}; pass that to {ask}_{field}."
+        return f"{{c}} has {first} number {{self.state['links'][c]}}; pass that to {ask}_row."
     """
     solution = f"""
         told = []
         for c in self.asked:
-            i = self.state["{first}"][c]
-            told += [call("{get}_{first}", item=c), call("{ask}_{field}", {first}=i)]
+            i = self.state["links"][c]
+            told += [call("{get}_link", item=c), call("{ask}_row", number=i)]
             told.append(finish(self.want(c)))
         return told
     """

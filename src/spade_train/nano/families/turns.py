@@ -16,10 +16,10 @@ def _hops(draw: Draw, theme: Theme) -> str:
     turns = draw.int(2, 4) if stride == 2 else draw.int(2, 3)
     text = draw.pick(
         (
-            f"Links between {theme.many}: {{links}}. You are at {{a}}. Say where {stride} links on "
+            f"Links between {theme.many}: {{links}}. You are at {{a}}. Say where {{k}} links on "
             "you are; repeat until you are told to stop.",
             f"Each {theme.word} refers to one other: {{links}}. Start at {{a}} and name, in each "
-            f"message, the one {stride} steps further.",
+            "message, the one {k} steps further.",
         )
     )
     reset = f"""
@@ -27,6 +27,7 @@ def _hops(draw: Draw, theme: Theme) -> str:
         row = self.draw_many("{draw.pick(_LETTERS)}", n)
         self.next = dict(zip(row, row[1:] + row[:1]))
         links = ", ".join(f"{{a}}{arrow}{{b}}" for a, b in self.shuffled(list(self.next.items())))
+        k = self.k = {stride}
         a = self.at = row[0]
         return f"{text}", {{}}
     """
@@ -35,22 +36,22 @@ def _hops(draw: Draw, theme: Theme) -> str:
         if answer_of(action).upper() != a:
             return self.lose("{draw.pick(("Wrong.", "That is not it.", "You are lost."))}")
         self.at = a
-        if self.turn == {turns}:
+        if self.turn == self.max_turns:
             return self.win("You may stop.")
         return self.go_on(f"You are at {{a}}. Go on.")
     """
-    helper = f"""
+    helper = """
         def jump(self, a):
-            for _ in range({stride}):
+            for _ in range(self.k):
                 a = self.next[a]
             return a
     """
     hint = """
         return f"From {self.at} the next is {self.next[self.at]}."
     """
-    solution = f"""
+    solution = """
         path = [self.at]
-        for _ in range({turns} - self.turn):
+        for _ in range(self.max_turns - self.turn):
             path.append(self.jump(path[-1]))
         return path[1:]
     """
@@ -92,7 +93,7 @@ def _tally(draw: Draw, theme: Theme) -> str:
     reset = f"""
         self.t = self.draw_int({draw.int(1, 9)}, {draw.int(20, 99)})
         high = {draw.int(30, 60)} * (1 + self.level)
-        self.xs = [self.draw_int({draw.int(2, 12)}, high) for _ in range({turns})]
+        self.xs = [self.draw_int({draw.int(2, 12)}, high) for _ in range(self.max_turns)]
         x = self.xs[0]
         return f"{text}", {{}}
     """
@@ -100,7 +101,7 @@ def _tally(draw: Draw, theme: Theme) -> str:
         self.t = self.turned(self.t, self.xs[self.turn - 1])
         if answer_of(action) != str(self.t):
             return self.lose("{draw.pick(("Wrong.", "That is not t.", "You lost count."))}")
-        if self.turn == {turns}:
+        if self.turn == self.max_turns:
             return self.win("{draw.pick(("Done.", "All right.", "That was the last."))}")
         return self.go_on(f"x = {{self.xs[self.turn]}}.")
     """
@@ -136,15 +137,16 @@ def _reach(draw: Draw, theme: Theme) -> str:
     add, less, times = draw.int(3, 13), draw.int(1, 6), draw.int(2, 4)
     text = draw.pick(
         (
-            f"The {theme.word} is {{self.t}}. One move per message: add, sub or mul; they add {add}, "
-            f"subtract {less} and multiply by {times}. Reach {{self.goal}} in {{n}} moves.",
+            f"The {theme.word} is {{self.t}}. One move per message: add, sub or mul; they add {{x}}, "
+            "subtract {y} and multiply by {z}. Reach {self.goal} in {n} moves.",
             f"Bring the {theme.word} from {{self.t}} to {{self.goal}} in exactly {{n}} moves. A move "
-            f"is add (plus {add}), sub (minus {less}) or mul (times {times}), one per message.",
+            "is add (plus {x}), sub (minus {y}) or mul (times {z}), one per message.",
         )
     )
     turns = draw.int(10, 12)
     reset = f"""
         n = self.left = {theme.size(draw, 4, steep=False)}
+        x, y, z = self.by = ({add}, {less}, {times})
         t = self.t = self.draw_int({draw.int(2, 5)}, {draw.int(12, 40)})
         self.plan = [self.draw(["add", "sub", "mul"]) for _ in range(n)]
         for a in self.plan:
@@ -152,9 +154,10 @@ def _reach(draw: Draw, theme: Theme) -> str:
         self.goal = t
         return f"{text}", {{}}
     """
-    helper = f"""
+    helper = """
         def moved(self, t, a):
-            return {{"add": t + {add}, "sub": t - {less}, "mul": t * {times}}}[a]
+            x, y, z = self.by
+            return {"add": t + x, "sub": t - y, "mul": t * z}[a]
     """
     step = f"""
         a = answer_of(action).lower()
