@@ -145,7 +145,7 @@ def _judged(subject: Subject, level: int, guess: _Guess, rate: Rate) -> Finding 
         return warned(text, **evidence)
     traces = subject.play(guess.policy, level, subject.seeds, name=guess.name, fresh=False)
     example = max(traces, key=subject.score)
-    return failed(text, **evidence, episode=example.evidence())
+    return failed(text, **{**evidence, **example.evidence()})
 
 
 def _measured(subject: Subject) -> dict[tuple[int, _Guess], Rate]:

@@ -54,9 +54,8 @@ def _copied_from_place(subject: Subject, level: int) -> Finding | None:
                 return failed(
                     f"an agent that copies {_name(place)} of the first observation wins "
                     f"{share:.0%} at level {level}; do not show the answer",
-                    level=level,
                     copied=list(place),
-                    episode=won[0].evidence(),
+                    **won[0].evidence(),
                 )
     return None
 

@@ -130,7 +130,7 @@ def own_randomness(subject: Subject) -> Finding:
         if trace.fault is not None and "poison" in trace.fault.message.lower():
             verdict = warned if subject.trusted_imports else failed
             return verdict(
-                f"{fault_text(trace)}; draw from self.np_random only", episode=trace.evidence()
+                f"{fault_text(trace)}; draw from self.np_random only", **trace.evidence()
             )
     return passed("draws only from its own generator")
 

@@ -69,7 +69,7 @@ def test_a_leak_is_found_without_a_reference():
     failures = {result.gate: result for result in check(EnvSource(code=code)).failures}
     assert set(failures) == {"L3.1", "L3.10"}
     evidence = failures["L3.10"].evidence
-    transcript = evidence["episode"]["transcript"]
+    transcript = evidence["transcript"]
     assert transcript[-1]["reward"] == 1.0
     assert evidence["level"] == 0
 
