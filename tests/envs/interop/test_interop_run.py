@@ -144,10 +144,13 @@ def test_hostile_files_cost_only_themselves(tmp_path):
         (tmp_path / f"bad{number}.py").write_text(code)
     good = open_store(starter_path())
     targets = [*resolve(str(tmp_path)), *resolve(good.records()[0].id, lambda: [good])]
-    found = dict(check_all(targets, jobs=4, depth="quick", deadline_s=20))
+    found = dict(check_all(targets, jobs=4, depth="quick", deadline_s=10))
     assert sorted(found) == list(range(7))
-    assert all(found[number].report.failures for number in range(6))
+    for number in range(6):
+        outcomes = {item.outcome for item in found[number].report.results}
+        assert outcomes & {"fail", "skip"}, number  # the greedy one may use its time up first
     assert not found[6].report.failures
+    assert found[6].report.interface is not None
 
 
 def test_a_sandbox_without_libraries_has_none(library):
