@@ -34,7 +34,7 @@ class TiltingBoard(TextEnv):
             self.walls = frozenset(drawn[:walls])
             self.marbles = tuple(drawn[walls:])
             depths = self.explore(self.marbles)
-            far = [state for state, way in depths.items() if len(way) >= least]
+            far = [state for state, way in depths.items() if least <= len(way) <= least + 5]
             if far:
                 break
         self.cups = self.draw(far)
