@@ -83,8 +83,25 @@ def load(folder: Path = WEIGHTS) -> tuple[Any, Any]:
     if not (folder / "model.safetensors").is_file():
         raise FileNotFoundError(f"{folder} holds no weights")
     tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True)
-    model = AutoModelForCausalLM.from_pretrained(folder, local_files_only=True, dtype=torch.float32)
+    with _no_bars():
+        model = AutoModelForCausalLM.from_pretrained(
+            folder, local_files_only=True, dtype=torch.float32
+        )
     return model.eval(), tokenizer
+
+
+@contextmanager
+def _no_bars() -> Iterator[None]:
+    """Keep the progress bars of transformers off the terminal."""
+    from transformers.utils import logging
+
+    shown = logging.is_progress_bar_enabled()
+    logging.disable_progress_bar()
+    try:
+        yield
+    finally:
+        if shown:
+            logging.enable_progress_bar()
 
 
 def save(model: Any, tokenizer: Any, folder: Path) -> None:
@@ -94,5 +111,6 @@ def save(model: Any, tokenizer: Any, folder: Path) -> None:
     torch = need_torch()
     folder.mkdir(parents=True, exist_ok=True)
     half = copy.deepcopy(model).to(torch.float16)
-    half.save_pretrained(folder)
+    with _no_bars():
+        half.save_pretrained(folder)
     tokenizer.save_pretrained(folder)

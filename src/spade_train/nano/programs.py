@@ -102,6 +102,7 @@ _SUMMARIES = (
     ("Follow links", "hops"),
     ("Keep ", "tally"),
     ("Bring a ", "reach"),
+    ("Bring an ", "reach"),
     ("Look up", "retrieve"),
     ("Go from", "chained"),
     ("Pick ", "choose"),

@@ -135,6 +135,13 @@ def test_the_theme_shows_in_the_program():
         assert "glacier" in family.write(Draw("theme"), Theme("glacier")).lower()
 
 
+def test_words_take_their_article_and_plural():
+    assert [Theme(word).one for word in ("operand", "key")] == ["an operand", "a key"]
+    assert Theme("key").One == "A key"
+    many = [Theme(word).many for word in ("query", "key", "class", "branch")]
+    assert many == ["queries", "keys", "classes", "branches"]
+
+
 def test_harder_challenges_make_larger_instances():
     sizes = [
         min(int(Theme("x", challenge).size(Draw(i), 3).split()[0]) for i in range(20))

@@ -46,7 +46,7 @@ def _contrast(draw: Draw, theme: Theme) -> str:
     low = draw.int(2, 4)
     text = draw.pick(
         (
-            f"A change of 1 in a {theme.word} changes the ones it drives: {{laws}}. The first, {{a}}, "
+            f"A change of 1 in {theme.one} changes the ones it drives: {{laws}}. The first, {{a}}, "
             "is raised by {v}. By how much does {b} change?",
             f"Effects between {theme.many}, per unit: {{laws}}. If {{a}} goes up by {{v}}, how much "
             "does {b} go up?",

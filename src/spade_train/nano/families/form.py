@@ -134,7 +134,19 @@ class Theme:
     @property
     def many(self) -> str:
         """The plural of `word`."""
-        return self.word if self.word.endswith("s") else f"{self.word}s"
+        if self.word.endswith("y") and self.word[-2:-1] not in "aeiou":
+            return f"{self.word[:-1]}ies"
+        return f"{self.word}es" if self.word.endswith(("s", "x", "ch", "sh")) else f"{self.word}s"
+
+    @property
+    def one(self) -> str:
+        """The word after its article."""
+        return f"{'an' if self.word[0] in 'aeiou' else 'a'} {self.word}"
+
+    @property
+    def One(self) -> str:  # noqa: N802  it is the capitalised form
+        """The word after its article, capitalised."""
+        return self.one[0].upper() + self.one[1:]
 
     @property
     def Word(self) -> str:  # noqa: N802  it is the capitalised word

@@ -58,7 +58,7 @@ def _power(draw: Draw, theme: Theme) -> str:
     low = draw.int(3, 29)
     text = draw.pick(
         (
-            f"A {theme.word} of {{a}} is multiplied by itself to the power {{n}}. "
+            f"{theme.One} of {{a}} is multiplied by itself to the power {{n}}. "
             "What is the remainder after division by {m}?",
             f"The {theme.word} is {{a}} ** {{n}} % {{m}}. Give its value.",
             f"Take {{a}} to the power {{n}} modulo {{m}} to get the {theme.word}. Which number is it?",
@@ -73,7 +73,7 @@ def _power(draw: Draw, theme: Theme) -> str:
         return f"{text}", {{}}
     """
     suffix = draw.pick(("Power", "Residue", "Modulus"))
-    doc = f"Raise a {theme.word} to a power modulo a number."
+    doc = f"Raise {theme.one} to a power modulo a number."
     hint = "return self.half"
     return single(draw, name=theme.Word + suffix, doc=doc, reset=reset, hint=hint)
 
@@ -101,7 +101,7 @@ def _base(draw: Draw, theme: Theme) -> str:
     """
     reset = reset.replace("        self.first", f'        text = f"{text}"\n        self.first', 1)
     suffix = draw.pick(("Base", "Digits", "Radix"))
-    doc = f"Write a {theme.word} in another base."
+    doc = f"Write {theme.one} in another base."
     return single(draw, name=theme.Word + suffix, doc=doc, reset=reset, hint="return self.first")
 
 

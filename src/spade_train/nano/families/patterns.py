@@ -90,7 +90,7 @@ def _words(draw: Draw, theme: Theme) -> str:
         (
             f"The {theme.word} is {{v}}. First {say1}, then {say2}. What do you get?",
             f"Take the {theme.word} {{v}}: {say1}, and after that {say2}. Give the result.",
-            f"A {theme.word} reads {{v}}. Now {say1}; then {say2}. What does it read?",
+            f"{theme.One} reads {{v}}. Now {say1}; then {say2}. What does it read?",
         )
     )
     reset = f"""
@@ -105,7 +105,7 @@ def _words(draw: Draw, theme: Theme) -> str:
         return text, {{}}
     """
     suffix = draw.pick(("Word", "Letters", "Cipher", "Text"))
-    doc = f"Change the letters of a {theme.word} in two steps."
+    doc = f"Change the letters of {theme.one} in two steps."
     hint = 'return f"After the first step: {self.middle}."'
     return single(draw, name=theme.Word + suffix, doc=doc, reset=reset, hint=hint, test="lower")
 

@@ -23,7 +23,7 @@ def _walk(draw: Draw, theme: Theme) -> str:
     note = f" Both count modulo {wrap}." if wrap else ""
     text = draw.pick(
         (
-            f"A {theme.word} stands at ({{x}}, {{y}}) and moves {{path}}, where {words}.{note} "
+            f"{theme.One} stands at ({{x}}, {{y}}) and moves {{path}}, where {words}.{note} "
             "Where does it end? Answer as x,y.",
             f"Move the {theme.word} from ({{x}}, {{y}}) by {{path}}; {words}.{note} "
             "Give the last place as x,y.",
@@ -49,7 +49,7 @@ def _walk(draw: Draw, theme: Theme) -> str:
         return f"After {k} moves it is at {self.seen[k - 1]}."
     """
     suffix = draw.pick(("Walk", "Path", "Robot", "Map"))
-    doc = f"Follow a {theme.word} over a grid."
+    doc = f"Follow {theme.one} over a grid."
     return single(draw, name=theme.Word + suffix, doc=doc, reset=reset, hint=hint, test="pair")
 
 
@@ -73,7 +73,7 @@ def _grid(draw: Draw, theme: Theme) -> str:
     place = ("first", "second", "third")[row]
     text = draw.pick(
         (
-            f"A {theme.word} is drawn as this grid:\\n{{show}}\\nFirst {say1}, then {say2}. "
+            f"{theme.One} is drawn as this grid:\\n{{show}}\\nFirst {say1}, then {say2}. "
             f"What is the {place} row?",
             f"Grid of {theme.many}:\\n{{show}}\\nNow {say1} and after that {say2}. "
             f"Write the {place} row.",

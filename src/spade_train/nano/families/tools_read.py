@@ -94,7 +94,7 @@ def _chain(draw: Draw, theme: Theme) -> str:
         f'''
         @tool
         def {get}_link(self, item: str) -> str:
-            """Return the number of the {first} of a {theme.word}."""
+            """Return the number of the {first} of {theme.one}."""
             return str(self.state["links"].get(item, "unknown"))
         ''',
         f'''
@@ -119,7 +119,7 @@ def _chain(draw: Draw, theme: Theme) -> str:
     return tooled(
         draw,
         name=theme.Word + draw.pick(("Registry", "Service", "Directory", "Office")),
-        doc=f"Go from a {theme.word} to its {first} and on to a number.",
+        doc=f"Go from {theme.one} to its {first} and on to a number.",
         reset=reset,
         helper=helper,
         tools=tools,
@@ -215,7 +215,7 @@ def _retry(draw: Draw, theme: Theme) -> str:
         f'''
         @tool
         def {get}(self, item: str) -> str:
-            """Return the {field} of a {theme.word}, if it is {draw.pick(("free", "usable", "ready"))}."""
+            """Return the {field} of {theme.one}, if it is {draw.pick(("free", "usable", "ready"))}."""
             if item not in self.state["rows"]:
                 raise ToolError("no such {theme.word}")
             if item not in self.state["free"]:
@@ -226,7 +226,7 @@ def _retry(draw: Draw, theme: Theme) -> str:
         f'''
         @tool
         def {mend}(self, item: str, {thing}: int) -> str:
-            """{mend.capitalize()} a {theme.word} with its {thing}."""
+            """{mend.capitalize()} {theme.one} with its {thing}."""
             if self.state["codes"].get(item) != {thing}:
                 raise ToolError("wrong {thing}")
             self.state["free"].append(item)

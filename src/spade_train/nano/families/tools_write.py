@@ -36,7 +36,7 @@ def _stock(draw: Draw, theme: Theme) -> str:
     tool = f'''
         @tool
         def {verb}(self, item: str, amount: int) -> str:
-            """{say} a {theme.word}."""
+            """{say} {theme.one}."""
             self.state["rows"][item] = {code}
             return str(self.state["rows"][item])
     '''
@@ -139,7 +139,7 @@ def _flow(draw: Draw, theme: Theme) -> str:
         f'''
         @tool
         def {one}(self, item: str, {what}: int) -> str:
-            """{one.capitalize()} a {theme.word} with a number of {what}."""
+            """{one.capitalize()} {theme.one} with a number of {what}."""
             if item not in self.state["keys"]:
                 raise ToolError("no such {theme.word}")
             self.state["{one}"][item] = {what}
@@ -148,7 +148,7 @@ def _flow(draw: Draw, theme: Theme) -> str:
         f'''
         @tool
         def {two}(self, item: str, {where}: int) -> str:
-            """{two.capitalize()} a {theme.word} to a {where}."""
+            """{two.capitalize()} {theme.one} to a {where}."""
             if item not in self.state["{one}"]:
                 raise ToolError("{one} it first")
             self.state["{two}"][item] = {where}

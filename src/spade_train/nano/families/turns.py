@@ -178,7 +178,7 @@ def _reach(draw: Draw, theme: Theme) -> str:
     return stepwise(
         draw,
         name=theme.Word + draw.pick(("Reach", "Goal", "Target", "Moves")),
-        doc=f"Bring a {theme.word} to a target in a few moves.",
+        doc=f"Bring {theme.one} to a target in a few moves.",
         reset=reset,
         step=step,
         helper=helper,
