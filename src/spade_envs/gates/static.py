@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from spade_envs.api.published_names import forgotten
 from spade_envs.gates.finding import (
@@ -87,13 +87,8 @@ def allowed_code(subject: Subject) -> Finding:
         return skipped("the source does not load")
     plain = [trace for _, trace in _samples(subject)]
     events = _audit(subject)
-    if events:
-        first = events[0]
-        return failed(
-            f"while running, the environment did {first['event']} ({first['detail']}); "
-            "an environment computes only",
-            events=events[:MAX_EXAMPLES],
-        )
+    if events and not subject.trusted_imports:
+        return failed(_did(events), events=events[:MAX_EXAMPLES])
     lane = subject.lane("restricted")
     if isinstance(lane, Fault):
         return failed(
@@ -108,7 +103,17 @@ def allowed_code(subject: Subject) -> Finding:
                 "the restricted run differs from the plain run; use plain language features only",
                 difference=difference,
             )
+    if events:
+        return warned(_did(events), events=events[:MAX_EXAMPLES])
     return passed(f"no findings, and {len(plain)} restricted episodes equal the plain ones")
+
+
+def _did(events: Sequence[Mapping[str, Json]]) -> str:
+    first = events[0]
+    return (
+        f"while running, the environment did {first['event']} ({first['detail']}); "
+        "an environment computes only"
+    )
 
 
 def own_randomness(subject: Subject) -> Finding:

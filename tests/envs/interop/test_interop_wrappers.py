@@ -74,7 +74,7 @@ def test_rlve_takes_levels_from_the_controller_and_retries_failed_generation(mon
     assert target.library.extra_path == (str(tmp_path),)
     assert not lint(target.source, trusted_imports=target.library.modules)
     cls = loaded(target.source.code, monkeypatch)
-    for level, most in enumerate((10, 100, 1000)):
+    for level, most in enumerate((10, 10**5, 10**9)):
         env = cls(level=level)
         observations = set()
         for seed in range(20):

@@ -1,7 +1,7 @@
 """`rlve:CHECKOUT#NAME`: verifiable problems of an RLVE checkout, at the first difficulties.
 
-Levels are the steps of RLVE's own parameter controller. Its dependencies (torch among them) must
-be installed.
+A level is four steps of RLVE's own parameter controller, since one step changes little. Its
+dependencies (torch among them) must be installed.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from Gym.parameter_controllers import identifier2controller
 from spade_envs.api import TextEnv, answer_of
 
 ATTEMPTS = 5
+STEPS = 4
 
 
 class $cls(TextEnv):
@@ -32,7 +33,7 @@ class $cls(TextEnv):
     def reset(self, *, seed=None, options=None):
         super().reset(seed=seed, options=options)
         controller = identifier2controller[$ident]()
-        for _ in range(self.level):
+        for _ in range(STEPS * self.level):
             controller.update()
         self.task = identifier2environment[$ident]()
         for _ in range(ATTEMPTS):
