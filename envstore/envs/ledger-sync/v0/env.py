@@ -13,7 +13,7 @@ class LedgerSync(ToolEnv):
     """
 
     levels = 4
-    max_turns = 40
+    max_turns = 60
 
     # payments, accounts, share of calls that fail in percent, questions at the end
     plans = ((2, 2, 40, 0), (4, 3, 50, 1), (6, 4, 60, 1), (9, 6, 70, 2))
