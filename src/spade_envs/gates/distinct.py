@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
-from spade_envs.gates.finding import Finding, failed, passed, skipped
+from spade_envs.gates.finding import Finding, failed, passed, skipped, warned
 from spade_envs.gates.lane import Job
 from spade_envs.gates.policies import script
 from spade_envs.gates.probes import DIGITS, scripts
@@ -25,7 +25,7 @@ def different_tasks(subject: Subject) -> Finding:
         count = len(set(_signatures(subject, level, wanted)))
         counts[str(level)] = count
         if count < wanted:
-            return failed(
+            return _verdict(subject)(
                 f"{subject.seed_count} seeds give {count} different tasks at level {level}, "
                 f"at least {wanted} are wanted; draw more of the task from self.np_random",
                 distinct=counts,
@@ -36,6 +36,12 @@ def different_tasks(subject: Subject) -> Finding:
         distinct=counts,
         seeds=subject.seed_count,
     )
+
+
+def _verdict(subject: Subject) -> Callable[..., Finding]:
+    """Return how sameness is judged: a library's game may hide its task from fixed actions."""
+    hidden = subject.trusted_imports and not subject.has_reference
+    return warned if hidden else failed
 
 
 CANNOT_TELL = "prompts and replies are all alike, so tasks cannot be told apart; see family L3"
@@ -84,7 +90,7 @@ def seed_and_level_matter(subject: Subject) -> Finding:
         if len(set(tasks)) < 2:
             tasks = _replies(subject, level, seeds)
         if len(set(tasks)) < 2:
-            return failed(
+            return _verdict(subject)(
                 f"all seeds give the same task at level {level}; "
                 "call super().reset(seed=seed) and draw from self.np_random",
                 level=level,

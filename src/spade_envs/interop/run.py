@@ -59,7 +59,9 @@ def check_target(
         report = check(target.source, depth=depth, seeds=seeds, deadline_s=deadline_s)
         return Checked(target=target, report=report)
     try:
-        weaker = _needs_weaker(target.source, library)
+        weaker, problem = _choose(target.source, library)
+        if problem:
+            return Checked(target=target, error=f"no episode can be started here: {problem}")
         report = check(
             target.source,
             sandbox=_host(library, weaker=weaker),
@@ -127,26 +129,32 @@ def _host(library: Library, *, weaker: bool, elsewhere: bool = False) -> Sandbox
         return _hosts[key]
 
 
-def _needs_weaker(source: EnvSource, library: Library) -> bool:
-    """Whether a short play fails under every layer, on a machine that has the weaker worker."""
-    if _plays(_host(library, weaker=False), source):
-        return False
+def _choose(source: EnvSource, library: Library) -> tuple[bool, str]:
+    """Return whether the weaker worker is needed, and why nothing can be played at all.
+
+    It is needed if a short play fails under every layer, on a machine that has the weaker worker.
+    """
+    clean, problem = _try(_host(library, weaker=False), source)
+    if clean:
+        return False, ""
     try:
-        return bool(_host(library, weaker=True).layers)
+        return True, _try(_host(library, weaker=True), source)[1]
     except IsolationUnavailable:
-        return False
+        return False, problem
 
 
-def _plays(sandbox: Sandbox, source: EnvSource) -> bool:
-    """Whether a few episodes can be started and stepped without a fault."""
+def _try(sandbox: Sandbox, source: EnvSource) -> tuple[bool, str]:
+    """Play a little; gives whether no fault occurred, and why no episode could be started."""
     worker = sandbox.load(source, limits=LIBRARY_LIMITS)
     if isinstance(worker, Fault):
-        return False
+        return False, worker.message
     with worker:
-        for seed in _TRIAL_SEEDS:
-            instance = worker.create(0)
-            if isinstance(instance, Fault) or worker.reset([(instance, seed, None)])[0].fault:
-                return False
-            if worker.step([(instance, "1")])[0].fault:
-                return False
-    return True
+        instance = worker.create(0)
+        if isinstance(instance, Fault):
+            return False, instance.message
+        starts = [worker.reset([(instance, seed, None)])[0] for seed in _TRIAL_SEEDS]
+        faults = [start.fault for start in starts if start.fault is not None]
+        if len(faults) == len(starts):
+            return False, faults[0].message
+        worker.reset([(instance, _TRIAL_SEEDS[0], None)])
+        return not faults and worker.step([(instance, "1")])[0].fault is None, ""

@@ -12,6 +12,8 @@ from random import Random
 
 class Dataset:
     def __init__(self, name, seed, size):
+        if name.startswith("no_"):
+            raise KeyError(name)
         self.name, self.seed, self.size = name, seed, size
         if name == "words":
             self.text = pathlib.Path(__file__).with_name("words.txt").read_text()

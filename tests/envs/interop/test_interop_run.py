@@ -102,6 +102,12 @@ def test_the_weaker_worker_reads_packages_and_nothing_else(library):
     assert reach == {False: "[]", True: "['package']"}
 
 
+def test_what_never_starts_is_not_judged(library):
+    result = checked("no_such_dataset")
+    assert result.report is None
+    assert result.error == "no episode can be started here: KeyError: 'no_such_dataset'"
+
+
 def test_only_the_declared_library_may_be_imported(library):
     (target,) = resolve("reasoning-gym:sums")
     worse = target.source.code.replace("import reasoning_gym", "import reasoning_gym, socket", 1)
