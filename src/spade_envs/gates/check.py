@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 from spade_envs.gates.finding import failed, fault_text, skipped
 from spade_envs.gates.lane import OutOfTimeError, StalledError
@@ -76,12 +76,16 @@ def check(
             results.append(result)
             if progress is not None:
                 progress(result)
-        lane = subject.loaded
+        return _report(subject, results, begun)
     finally:
         subject.close()
+
+
+def _report(subject: Subject, results: Sequence[GateResult], begun: float) -> Report:
+    lane = subject.loaded
     done = {result.gate for result in results if not _unfinished(result)}
     return Report(
-        source_sha256=source.sha256,
+        source_sha256=subject.source.sha256,
         gates_version=GATES_VERSION,
         interface=None if isinstance(lane, Fault) else lane.worker.interface,
         results=tuple(results),
