@@ -67,6 +67,7 @@ def _of_store(ref: str, stores: Stores) -> Target:
                 label=record.id,
                 source=source,
                 library=library_of(source),
+                may_weaken=False,
                 licence=record.licence,
                 title=record.title,
             )

@@ -59,7 +59,7 @@ def check_target(
         report = check(target.source, depth=depth, seeds=seeds, deadline_s=deadline_s)
         return Checked(target=target, report=report)
     try:
-        weaker, problem = _choose(target.source, library)
+        weaker, problem = _choose(target.source, library, may_weaken=target.may_weaken)
         if problem:
             return Checked(target=target, error=f"no episode can be started here: {problem}")
         report = check(
@@ -129,14 +129,14 @@ def _host(library: Library, *, weaker: bool, elsewhere: bool = False) -> Sandbox
         return _hosts[key]
 
 
-def _choose(source: EnvSource, library: Library) -> tuple[bool, str]:
+def _choose(source: EnvSource, library: Library, *, may_weaken: bool) -> tuple[bool, str]:
     """Return whether the weaker worker is needed, and why nothing can be played at all.
 
     It is needed if a short play fails under every layer, on a machine that has the weaker worker.
     """
     clean, problem = _try(_host(library, weaker=False), source)
-    if clean:
-        return False, ""
+    if clean or not may_weaken:
+        return False, problem
     try:
         return True, _try(_host(library, weaker=True), source)[1]
     except IsolationUnavailable:

@@ -50,6 +50,8 @@ class Target:
     error: str = ""
     """Why there is no source: a broken checksum, an unreadable file, a missing library."""
     library: Library | None = None
+    may_weaken: bool = True
+    """Whether the library may run in a weaker worker; never for what comes from a store."""
     licence: str = "unknown"
     """SPDX identifier, as far as known."""
     name: str | None = None

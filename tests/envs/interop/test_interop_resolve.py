@@ -90,7 +90,7 @@ def test_an_id_comes_from_the_first_store_that_holds_it():
     record = store.records()[0]
     (target,) = resolve(record.id, lambda: [store])
     assert target.source == store.source(record)
-    assert target.licence == record.licence
+    assert (target.licence, target.may_weaken) == (record.licence, False)
     with pytest.raises(NotFound):
         resolve("spade/there-is-no-such-thing-v0", lambda: [store])
     with pytest.raises(NotFound, match="neither a file nor an environment"):

@@ -87,6 +87,8 @@ def test_a_library_that_reads_its_files_runs_weakened_and_says_so(library):
     assert result.report.layers[-1].startswith("weakened")
     assert "empty-root" not in result.report.layers
     assert "landlock" in result.report.layers
+    guarded = check_target(replace(result.target, may_weaken=False), depth="quick")
+    assert "PermissionError" in guarded.error
     complete = Checked(target=result.target, report=replace(result.report, complete=True))
     assert "weakened" in refusal(complete)
 
