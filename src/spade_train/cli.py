@@ -41,7 +41,11 @@ def nano() -> None:
 @nano.command("sample")
 @click.option("--count", default=1, show_default=True, help="Programs to write.")
 @click.option("--seed", default=0, show_default=True)
-@click.option("--skill", type=click.Choice(list(Skill)), default=Skill.MATHEMATICAL_REASONING.value)
+@click.option(
+    "--skill",
+    type=click.Choice([skill.value for skill in Skill]),
+    default=Skill.MATHEMATICAL_REASONING.value,
+)
 @click.option("--challenge", type=click.Choice(["easy", "medium", "hard"]), default="medium")
 @click.option("--about", default="", help="Text that the program is to be about.")
 @click.option("--temperature", default=0.8, show_default=True)
