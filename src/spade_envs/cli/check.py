@@ -37,7 +37,8 @@ def check_command(
     reasoning-gym:NAME (or :all), textarena:ID, gem:ID, gym:ID or gym:MODULE:ID, or
     rlve:CHECKOUT#NAME.
 
-    Exit code 0 if every one is accepted, 1 if one is refused or could not be checked.
+    Exit code 0 if every one is accepted (with --quick: passes), 1 if one is refused or could not
+    be checked.
     """
     from spade_envs.cli import many
     from spade_envs.cli.main import FOUND
@@ -52,5 +53,5 @@ def check_command(
         echo_json([many.as_json(item) for item in results])
     elif len(results) > 1:
         many.print_summary(results)
-    if not all(item.accepted for item in results):
+    if not all(many.word(item) in ("accepted", "passes") for item in results):
         sys.exit(FOUND)

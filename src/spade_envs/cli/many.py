@@ -93,11 +93,19 @@ def as_json(checked: Checked) -> dict[str, Any]:
     return {
         "target": checked.target.label,
         "accepted": checked.accepted,
+        "verdict": word(checked),
         "error": checked.error or None,
         "library": f"{library.name} {library.version}".strip() if library else None,
         "weakened": checked.weakened,
         "report": None if checked.report is None else report_to_json(checked.report),
     }
+
+
+def word(checked: Checked) -> str:
+    """Return `accepted`, `passes`, `refused` or `not checked`."""
+    from spade_envs.cli.verdicts import verdict
+
+    return "not checked" if checked.report is None else verdict(checked.report)
 
 
 def print_one(checked: Checked, *, every: bool) -> None:
@@ -120,10 +128,10 @@ def print_summary(results: Sequence[Checked]) -> None:
     if len(results) > FEW:
         rows = [(item.target.label, *_row(item)) for item in results]
         print_table("", ("target", "verdict", "gates", "what was found", "seconds"), rows)
-    accepted = sum(item.accepted for item in results)
-    errors = sum(item.report is None for item in results)
-    tail = f", {errors} not checked" if errors else ""
-    click.echo(f"{accepted} of {len(results)} accepted{tail}")
+    words = [word(item) for item in results]
+    shown = [w for w in ("accepted", "passes", "refused", "not checked") if w in words]
+    counts = ", ".join(f"{words.count(w)} {w}" for w in shown)
+    click.echo(f"{len(results)} targets: {counts}")
 
 
 def _row(checked: Checked) -> tuple[str, str, str, str]:
@@ -132,7 +140,6 @@ def _row(checked: Checked) -> tuple[str, str, str, str]:
         return "not checked", "", checked.error, ""
     passed = sum(result.outcome == "pass" for result in report.results)
     found = next((f"{r.gate} {r.message}" for r in report.failures), "")
-    if not found and not report.complete:
+    if not found and word(checked) == "refused":
         found = "the gates did not all run"
-    verdict = "accepted" if report.accepted else "refused"
-    return verdict, f"{passed}/{len(report.results)}", found[:300], f"{report.elapsed_s:.1f}"
+    return word(checked), f"{passed}/{len(report.results)}", found[:300], f"{report.elapsed_s:.1f}"

@@ -73,7 +73,13 @@ def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[obje
 
 
 def _cell(value: object, text_class: Any) -> Any:
-    colours = {"pass": "green", "accepted": "green", "fail": "red", "refused": "red"}
+    colours = {
+        "pass": "green",
+        "accepted": "green",
+        "passes": "green",
+        "fail": "red",
+        "refused": "red",
+    }
     colours |= {"warn": "yellow", "skip": "dim", "withdrawn": "yellow"}
     text = clean(str(value))
     return text_class(text, style=colours.get(text, ""))

@@ -20,8 +20,14 @@ def result_rows(results: Sequence[GateResult]) -> list[tuple[str, str, str]]:
 
 
 def verdict(report: Report) -> str:
-    """Return `accepted` or `refused`."""
-    return "accepted" if report.accepted else "refused"
+    """Return `accepted`, `passes` (too few seeds to certify, but nothing failed), or `refused`."""
+    from spade_envs.gates import GATES
+
+    if report.accepted:
+        return "accepted"
+    every_gate_ran = {result.gate for result in report.results} == {gate.id for gate in GATES}
+    unmeasured = any(result.outcome == "skip" for result in report.results)
+    return "refused" if report.failures or unmeasured or not every_gate_ran else "passes"
 
 
 def print_report(target: str, report: Report, *, every: bool) -> None:
@@ -34,6 +40,8 @@ def print_report(target: str, report: Report, *, every: bool) -> None:
         print_table("", ("gate", "verdict", "what was found"), result_rows(shown))
     if report.failures:
         _print_failure(report.failures[0])
+    elif verdict(report) == "passes":
+        click.echo("A quick look certifies nothing; run it again without --quick to certify.")
     elif not report.complete:
         click.echo("The gates did not all run, so nothing is certified.")
 

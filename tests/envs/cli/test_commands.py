@@ -67,6 +67,15 @@ def test_check_accepts_and_refuses_with_the_exit_code(place):
     assert failed[0] == "L3.1"
 
 
+def test_a_quick_look_passes_without_certifying(place):
+    code, out, _ = run("check", "sums.py", "--quick", cwd=place)
+    assert code == 0
+    assert "sums.py: passes" in out
+    (entry,) = json.loads(run("check", "sums.py", "--quick", "--json", cwd=place)[1])
+    assert (entry["accepted"], entry["verdict"]) == (False, "passes")
+    assert run("check", "broken.py", "--quick", cwd=place)[0] == 1
+
+
 def test_a_refused_file_is_not_added(place):
     code, out, _ = run("add", "broken.py", "--store", "store", cwd=place)
     assert code == 1

@@ -58,7 +58,7 @@ def place(tmp_path_factory):
 def test_many_targets_give_one_table_and_one_count(place):
     code, out, _ = run("check", "pool", "--quick", "--jobs", 2, cwd=place)
     assert code == 1
-    assert out.splitlines()[-1] == "0 of 6 accepted, 1 not checked"
+    assert out.splitlines()[-1] == "6 targets: 4 passes, 1 refused, 1 not checked"
     assert "L0.1 line 1: '(' was never closed" in out
     assert out.count("the gates did not all run") == 4
 
