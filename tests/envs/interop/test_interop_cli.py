@@ -60,7 +60,7 @@ def test_many_targets_give_one_table_and_one_count(place):
     assert code == 1
     assert out.splitlines()[-1] == "6 targets: 4 passes, 1 refused, 1 not checked"
     assert "L0.1 line 1: '(' was never closed" in out
-    assert out.count("the gates did not all run") == 4
+    assert out.count("passes") == 5  # four rows and the count
 
 
 def test_import_registers_what_passes_and_lists_the_rest(place):
