@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
+from spade_envs.api.tool_env import same_answer
 from spade_envs.gates.finding import Finding, failed, passed
 from spade_envs.gates.lane import Job
 from spade_envs.gates.policies import Policy, View, boxed, constant, script, tokens
@@ -20,8 +21,9 @@ MAX_TOKENS = 150
 MAX_LEAVES = 2000
 COPY_TURNS = 2
 TAINT_SEEDS = 10
-JUNK = ("zzz", boxed("zzz"))
-_UNSEEN_KEYS = ("tools", "user", "tool_results")
+JUNK = (("zzz",) * 3, (boxed("zzz"),) * 3, (boxed("0"),) * 3, ("give up", "hint", "skip"))
+"""Worthless episodes: some environments tell the answer to a number only, or on the third try."""
+_SHOWN_KEYS = ("user", "tool_results")
 """Keys of info that a tool environment fills with what the agent is shown anyway."""
 
 
@@ -135,13 +137,8 @@ def _name(place: Place) -> str:
 
 
 def _tainted(subject: Subject, level: int) -> Finding | None:
-    answers: dict[int, str] = {}
-    if subject.has_reference:
-        for trace in subject.references(level, subject.seeds[:TAINT_SEEDS]):
-            answer = final_answer(trace.actions) if wins(subject, trace) else None
-            if answer is not None:
-                answers[trace.seed or 0] = answer
-    if len(answers) < MIN_LEAK_SEEDS or len(set(answers.values())) < MIN_LEAK_ANSWERS:
+    answers = _answers(subject, level) if subject.has_reference else {}
+    if not answers:
         return None
     needed = max(MIN_LEAK_SEEDS, LEAK_SHARE * len(answers))
     places: dict[tuple[str, str], dict[int, str]] = {}
@@ -161,6 +158,24 @@ def _tainted(subject: Subject, level: int) -> Finding | None:
     return None
 
 
+def _answers(subject: Subject, level: int) -> dict[int, str]:
+    """Return each seed's answer: of the last action, or of an earlier one if that never varies."""
+    traces = [
+        trace
+        for trace in subject.references(level, subject.seeds[:TAINT_SEEDS])
+        if wins(subject, trace)
+    ]
+    for left_out in range(min((len(trace.actions) for trace in traces), default=0)):
+        found = {
+            trace.seed or 0: final_answer(trace.actions[: len(trace.actions) - left_out])
+            for trace in traces
+        }
+        answers = {seed: answer for seed, answer in found.items() if answer is not None}
+        if len(answers) >= MIN_LEAK_SEEDS and len(set(answers.values())) >= MIN_LEAK_ANSWERS:
+            return answers
+    return {}
+
+
 def _channels(
     subject: Subject, level: int, seeds: Sequence[int]
 ) -> Iterator[tuple[int, str, str | _Leaves]]:
@@ -168,21 +183,21 @@ def _channels(
     lane = subject.plain
     for seed, reference in zip(seeds, subject.references(level, seeds), strict=True):
         yield seed, "the first observation", reference.start.observation
-        yield seed, "the first info", _Leaves(reference.start.info)
+        yield seed, "the first info", _leaves(subject, reference.start.info)
         for _, got in reference.steps[:-1]:
-            yield seed, "an info on the way", _Leaves(got.info)
+            yield seed, "an info on the way", _leaves(subject, got.info)
     for live in lane.begin([Job(level, seed, script(())) for seed in seeds], fresh=False):
         text = "" if live.over else lane.worker.probe(live.instance, "repr", {})
         if live.instance >= 0:
             lane.give(level, live.instance, keep=not live.over and not isinstance(text, Fault))
         if isinstance(text, str):
             yield live.job.seed or 0, "repr(env)", _ADDRESS.sub("", text)
-    jobs = [Job(level, seed, script((text,))) for seed in seeds for text in JUNK]
+    jobs = [Job(level, seed, script(texts)) for seed in seeds for texts in JUNK]
     for trace in lane.run(jobs, fresh=False):
         for _, got in trace.steps:
             if not got.done:
                 yield trace.seed or 0, "the reply to a wrong answer", got.observation
-            yield trace.seed or 0, "the info after a wrong answer", _Leaves(got.info)
+            yield trace.seed or 0, "the info after a wrong answer", _leaves(subject, got.info)
             if got.fault is not None:
                 shown = f"{got.fault.message}\n{got.fault.traceback}"
                 yield trace.seed or 0, "an error message", shown
@@ -192,15 +207,27 @@ class _Leaves:
     """An info dict whose values are looked at one by one."""
 
     def __init__(self, info: Mapping[str, Json]) -> None:
-        shown = {key: value for key, value in info.items() if key not in _UNSEEN_KEYS}
-        self.items = _flat(shown, "")[:MAX_LEAVES]
+        self.items = _flat(info, "")[:MAX_LEAVES]
+
+
+def _leaves(subject: Subject, info: Mapping[str, Json]) -> _Leaves:
+    """Return the leaves of an info, without what a tool environment shows in its text as well."""
+    if subject.interface.kind == "tool":
+        info = {key: value for key, value in info.items() if key not in _SHOWN_KEYS}
+        if info.get("tools") == list(subject.interface.tools):
+            del info["tools"]
+    return _Leaves(info)
 
 
 def _flat(value: Json, path: str) -> list[tuple[str, str]]:
+    """Return place and text of every key and value; of a list also its items as one text."""
     if isinstance(value, Mapping):
-        return [leaf for key, item in value.items() for leaf in _flat(item, f"{path}.{key}")]
+        names = [(f"{path}, a key", key.replace("_", " ")) for key in value]
+        return [*names, *(leaf for key, v in value.items() for leaf in _flat(v, f"{path}.{key}"))]
     if isinstance(value, list | tuple):
-        return [leaf for i, item in enumerate(value) for leaf in _flat(item, f"{path}[{i}]")]
+        joined = [sep.join(map(str, value)) for sep in ("", " ")] if len(value) > 1 else []
+        items = [leaf for i, item in enumerate(value) for leaf in _flat(item, f"{path}[{i}]")]
+        return [*((path, text) for text in joined), *items]
     return [(path, str(value))]
 
 
@@ -211,19 +238,37 @@ def _marks(shown: str | _Leaves, answer: str) -> set[str]:
     answer from its surroundings; one item of a list of candidates is no leak.
     """
     if isinstance(shown, _Leaves):
-        return {path for path, text in shown.items if _same(text, answer)}
+        same = {path for path, text in shown.items if _same(text, answer)}
+        told = {f"{path}: {m}" for path, text in shown.items for m in _text_marks(text, answer)}
+        return same | told
+    return _text_marks(shown, answer)
+
+
+def _text_marks(shown: str, answer: str) -> set[str]:
     marks = set()
-    for match in re.finditer(rf"(?<!\w){re.escape(answer)}(?!\w)", shown):
+    for match in re.finditer(_spelt(answer), shown, re.IGNORECASE):
+        if not tokens(shown[: match.start()]):
+            marks.add(_START)
+            continue
         before = shown[max(0, match.start() - CONTEXT_CHARS) : match.start()]
-        words = re.findall(r"[^\W\d_]+\W*$", before)
+        words = re.findall(r"[^\W_]+\W*$", before)
         mark = words[-1] if words else ""
         if mark and len(re.findall(rf"(?<!\w){re.escape(mark)}", shown)) == 1:
             marks.add(mark)
     return marks
 
 
+_START = "the start"
+
+
+def _spelt(answer: str) -> str:
+    """Return a pattern for an answer; words in a row may be separated in any usual way."""
+    words = re.split(r"[\s,;]+", answer.strip(" ,;"))
+    return r"(?<!\w)" + r"[\s,;/|]+".join(map(re.escape, words)) + r"(?!\w)"
+
+
 def _same(text: str, answer: str) -> bool:
-    return text.strip().casefold() == answer.strip().casefold()
+    return same_answer(text, answer) or same_answer(" ".join(tokens(text)), answer)
 
 
 _ADDRESS = re.compile(r"0x[0-9a-f]+")

@@ -357,6 +357,49 @@ DEFECTS = (
         'self.go_on("Wrong.", wanted=str(self.left + self.right))',
         ("L3.10",),
     ),
+    Defect(
+        "answer in a sentence of the info",
+        SUMS,
+        'number.", {}',
+        'number.", {"user": f"expects {self.left + self.right}."}',
+        ("L3.10",),
+    ),
+    Defect(
+        "answer as a key of the info",
+        SUMS,
+        'number.", {}',
+        'number.", {f"sum_{self.left + self.right}": True}',
+        ("L3.10",),
+    ),
+    Defect(
+        "answer as another number in the info",
+        SUMS,
+        'number.", {}',
+        'number.", {"debug": float(self.left + self.right)}',
+        ("L3.10",),
+    ),
+    Defect(
+        "answer told to numbers only",
+        SUMS,
+        'self.lose("Wrong.")',
+        'self.go_on(f"No, {self.left + self.right}." if given.isdecimal() else "A number.")',
+        ("L3.10",),
+    ),
+    Defect(
+        "answer told on the second try",
+        SUMS,
+        'self.lose("Wrong.")',
+        'self.go_on(f"It is {self.left + self.right}." if self.turn > 1 else "Again.")',
+        ("L3.10",),
+    ),
+    Defect(
+        "answer among the tools of the info",
+        PARCELS,
+        'return self.begin("You run the parcel desk.")',
+        """text, info = self.begin("You run the parcel desk.")
+        return text, {**info, "tools": [*info["tools"], str(self.state[name]["grams"])]}""",
+        ("L3.10",),
+    ),
 )
 
 _EXTRA = {
