@@ -126,8 +126,8 @@ def test_programs_are_what_the_linter_and_the_parser_take(family):
 
 @by_family
 def test_two_programs_of_a_family_are_hardly_ever_the_same(family):
-    codes = list(programs(family, range(100)))
-    assert len({ast_hash(EnvSource(code=code)) for code in codes}) >= 97
+    codes = list(programs(family, range(50)))
+    assert len({ast_hash(EnvSource(code=code)) for code in codes}) >= 48
 
 
 def test_the_theme_shows_in_the_program():
