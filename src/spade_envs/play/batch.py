@@ -19,6 +19,8 @@ def batch_infos(infos: Sequence[Mapping[str, Any] | None]) -> dict[str, Any]:
         infos: one info per sub-environment, None for those that did not report.
     """
     batched: dict[str, Any] = {}
+    if not any(infos):
+        return batched
     keys = dict.fromkeys(key for info in infos if info for key in info)
     for key in keys:
         present = [info is not None and key in info for info in infos]

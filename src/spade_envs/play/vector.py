@@ -101,16 +101,12 @@ class SandboxedVectorEnv(VectorEnv[tuple[str, ...], Sequence[str], NDArray[Any]]
         if self.autoreset_mode is AutoresetMode.DISABLED and waiting.any():
             ended = np.flatnonzero(waiting).tolist()
             raise gym.error.ResetNeeded(f"reset the ended instances first: {ended}")
-        chosen = np.flatnonzero(~waiting)
-        running = chosen.tolist()
-        rewards = np.zeros(self.num_envs)
-        terminated = np.zeros(self.num_envs, dtype=np.bool_)
-        truncated = np.zeros(self.num_envs, dtype=np.bool_)
-        infos: list[Mapping[str, Any] | None] = [None] * self.num_envs
+        running = np.flatnonzero(~waiting).tolist() if waiting.any() else list(range(self.num_envs))
         outcomes = self._take(running, actions)
-        rewards[chosen] = [outcome.reward for outcome in outcomes]
-        terminated[chosen] = [outcome.terminated for outcome in outcomes]
-        truncated[chosen] = [outcome.truncated for outcome in outcomes]
+        rewards = self._spread(running, [outcome.reward for outcome in outcomes], np.float64)
+        terminated = self._spread(running, [outcome.terminated for outcome in outcomes], np.bool_)
+        truncated = self._spread(running, [outcome.truncated for outcome in outcomes], np.bool_)
+        infos: list[Mapping[str, Any] | None] = [None] * self.num_envs
         for index, outcome in zip(running, outcomes, strict=True):
             if outcome.fault is None:
                 self._observations[index], infos[index] = outcome.observation, outcome.info
@@ -159,6 +155,14 @@ class SandboxedVectorEnv(VectorEnv[tuple[str, ...], Sequence[str], NDArray[Any]]
             else:
                 self._observations[index], infos[index] = outcome.observation, dict(outcome.info)
         return infos
+
+    def _spread(self, indices: list[int], values: list[Any], dtype: Any) -> NDArray[Any]:
+        """Return an array `[N]` with the values at their indices, zero elsewhere."""
+        if len(indices) == self.num_envs:
+            return np.array(values, dtype=dtype)
+        array = np.zeros(self.num_envs, dtype=dtype)
+        array[indices] = values
+        return array
 
     def _take(self, running: Sequence[int], actions: Sequence[str]) -> list[StepOutcome]:
         if not self._reset_faults:
