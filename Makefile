@@ -10,7 +10,9 @@ STORE ?= quickstart-store
 .PHONY: quickstart test check bench starter clean
 
 quickstart: $(VENV)/.ready
-	$(BIN)/python examples/quickstart.py --store $(STORE)
+	$(BIN)/spade-envs generate --designer nano --corpus pydoc --count 12 --seed 0 --store $(STORE)
+	$(BIN)/python examples/play_generated.py $(STORE)
+	@echo "next: $(BIN)/spade-envs list --store $(STORE); $(BIN)/spade-envs play ID --store $(STORE)"
 
 test: $(VENV)/.ready
 	$(BIN)/python -m pytest
