@@ -15,7 +15,7 @@ quickstart: $(VENV)/.ready
 	@echo "next: $(BIN)/spade-envs list --store $(STORE); $(BIN)/spade-envs play ID --store $(STORE)"
 
 test: $(VENV)/.ready
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n 2 --dist loadfile
 
 check: $(VENV)/.ready
 	PATH="$(abspath $(BIN)):$$PATH" scripts/check
