@@ -6,8 +6,9 @@ from spade_envs.gates.finding import NO_REFERENCE, Finding, failed, passed, skip
 from spade_envs.gates.floors import confirm
 from spade_envs.gates.lane import Job
 from spade_envs.gates.policies import script
+from spade_envs.gates.reference import final_answer, wins
 from spade_envs.gates.stats import Rate
-from spade_envs.gates.subject import Subject
+from spade_envs.gates.subject import Subject, answer_forms
 from spade_envs.gates.thresholds import CONSTANT_FAIL, CROSS_SEED_FAIL
 from spade_envs.gates.trace import clip
 from spade_envs.types import Json
@@ -93,7 +94,32 @@ def bound_to_its_seed(subject: Subject) -> Finding:
                 cross_seed=shares,
                 **max(played, key=subject.score).evidence(),
             )
+        hedged = _hedged(subject, level)
+        rate = Rate.of([float(wins(subject, t)) for t in subject.plain.run(hedged, fresh=False)])
+        if rate.mean > CROSS_SEED_FAIL:
+            return failed(
+                f"an answer that names the answers of all seeds wins {rate.mean:.0%} at level "
+                f"{level}; compare the whole answer, not a part of it",
+                hedge=rate.as_json(),
+                level=level,
+            )
     return passed(f"the reference of another seed wins at most {highest:.0%}", cross_seed=shares)
+
+
+def _hedged(subject: Subject, level: int) -> list[Job]:
+    """Return episodes whose last answer has those of other seeds around it."""
+    traces = subject.references(level)
+    answers = [final_answer(trace.actions) for trace in traces]
+    form = answer_forms(subject, level)[0]
+    jobs = []
+    for position, (trace, own) in enumerate(zip(traces, answers, strict=True)):
+        others = [answer for answer in answers if answer and own and answer != own]
+        if len(set(others)) < SCREEN:
+            continue
+        middle = 1 + position % (len(others) - 1)
+        said = " ".join([*others[:middle], own or "", *others[middle:]])
+        jobs.append(Job(level, trace.seed, script((*trace.actions[:-1], form(said)))))
+    return jobs
 
 
 def _swapped(subject: Subject, level: int) -> list[Job]:

@@ -38,6 +38,8 @@ SUBMIT_SEEDS = 10
 SCREEN_SEEDS = 5
 SHORT_TURNS = 4
 MOST_COMMANDS = 12
+NUMBERS = " ".join(map(str, range(2000)))
+LETTERS = "etaoinsrhldcumfpgwybvkxjqz"
 
 
 def goal_open_at_reset(subject: Subject) -> Finding:
@@ -66,7 +68,31 @@ def goal_open_at_reset(subject: Subject) -> Finding:
                 floor=rate.as_json(),
                 **won.evidence(),
             )
+    skipped = [t for level in subject.levels for t in _played(subject, level) if _met_two(t)]
+    if skipped:
+        return failed(
+            "one call meets two tasks, so the second one counts as met before it was asked for; "
+            "its predicate must not hold then",
+            **skipped[0].evidence(),
+        )
     return passed("submitting at once earns nothing")
+
+
+def _played(subject: Subject, level: int) -> list[Trace]:
+    """Return the reference episodes of a tool environment in our contract."""
+    ours = subject.interface.kind == "tool" and subject.interface.api == "spade-1"
+    return subject.references(level) if ours and subject.has_reference else []
+
+
+def _met_two(trace: Trace) -> bool:
+    """Whether the user said two things after a single call."""
+    for _, got in trace.steps:
+        said = got.info.get("user")
+        calls = got.info.get("tool_results")
+        single = isinstance(calls, list) and len(calls) == 1
+        if single and said and not got.observation.endswith(f"\nUser: {said}"):
+            return True
+    return False
 
 
 def _revealed(trace: Trace) -> bool:
@@ -91,6 +117,11 @@ def _guesses(subject: Subject, level: int) -> list[_Guess]:
     found.append(_Guess("says nothing to the end", constant("")))
     found.append(_Guess("echoes the first observation", echo_first))
     found.append(_Guess("echoes the latest observation", echo_last))
+    form = answer_forms(subject, level)[0]
+    found.append(_Guess("names 2000 numbers at once", constant(form(NUMBERS), 1)))
+    found.append(_Guess("counts up from 0", lambda view: form(str(view.turn)), adaptive=True))
+    letters = [form(letter) for letter in LETTERS]
+    found.append(_Guess("goes through the letters", cycle(letters), adaptive=True))
     found.append(_Guess("goes through the digits", cycle(DIGITS), adaptive=True))
     found.append(_Guess("acts at random", random_grammar, adaptive=True))
     return found

@@ -70,6 +70,8 @@ CONSTANTS = (
     "false",
     "A",
     "B",
+    "a",
+    "e",
     "none",
     "nan",
     "inf",

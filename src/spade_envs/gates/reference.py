@@ -50,11 +50,28 @@ def reference_wins(subject: Subject) -> Finding:
                 success_rate=per_level,
                 **losers[0].evidence(),
             )
+        overpaid = _overpaid(subject, level)
+        if overpaid is not None:
+            return failed(
+                f"repeating the reference's actions returns {overpaid.total:g}, more than "
+                f"{subject.top:g}; pay every merit once",
+                **overpaid.evidence(),
+            )
     return passed(
         f"the reference wins on {len(subject.levels)} levels x {subject.seed_count} seeds",
         success_rate=per_level,
         ceiling=subject.top,
     )
+
+
+def _overpaid(subject: Subject, level: int) -> Trace | None:
+    """Return an episode that earns too much by taking each action of the reference three times."""
+    jobs = [
+        Job(level, trace.seed, script([action for action in trace.actions for _ in range(3)]))
+        for trace in subject.references(level, subject.seeds[:3])
+    ]
+    traces = subject.plain.run(jobs, fresh=False)
+    return next((t for t in traces if t.total > subject.top + RETURN_TOLERANCE), None)
 
 
 def wins(subject: Subject, trace: Trace) -> bool:

@@ -23,6 +23,7 @@ Solution = tuple[str, ...] | Fault
 Sample = tuple[int, int, tuple[str, ...]]
 """Level, seed and actions."""
 
+SMALL_SEEDS = 100
 OTHER_SEEDS = 1000
 """Distance of further seeds from the first ones."""
 
@@ -67,14 +68,18 @@ class Subject:
     def seeds(self) -> list[int]:
         """Seeds that every level is judged on.
 
-        They follow from the source's hash, so that a source cannot behave on just these.
+        They follow from the source's hash, so that a source cannot behave on just these. Every
+        other one is small, like those that people use.
         """
-        return list(range(self._first_seed, self._first_seed + self.seed_count))
+        return self._seeds(0, self.seed_count)
 
     def other_seeds(self, count: int) -> list[int]:
         """Return `count` further seeds."""
-        first = self._first_seed + OTHER_SEEDS
-        return list(range(first, first + count))
+        return self._seeds(OTHER_SEEDS, count)
+
+    def _seeds(self, offset: int, count: int) -> list[int]:
+        small, large = self._first_seed % SMALL_SEEDS + offset, self._first_seed + 2 * OTHER_SEEDS
+        return [(large + offset if i % 2 else small) + i // 2 for i in range(count)]
 
     @property
     def levels(self) -> range:

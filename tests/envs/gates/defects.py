@@ -358,6 +358,47 @@ DEFECTS = (
         ("L3.10",),
     ),
     Defect(
+        "any message that holds the answer",
+        SUMS,
+        _IF,
+        "if str(self.left + self.right) in given.split():",
+        ("L3.3", "L3.5"),
+    ),
+    Defect(
+        "second task met with the first",
+        PARCELS,
+        'done=lambda s: s[name]["street"] == street),',
+        'done=lambda s: s[name]["street"] == street),\n'
+        '            Task("Keep it so.", done=lambda s: s[name]["street"] == street),',
+        ("L3.2",),
+    ),
+    Defect(
+        "more guesses than numbers",
+        SUMS.replace("max_turns = 4", "max_turns = 300"),
+        'self.lose("Wrong.")',
+        'self.go_on("Wrong.")',
+        ("L3.3",),
+    ),
+    Defect(
+        "pays a second time",
+        SUMS,
+        'return self.win("Right.")',
+        """return self.go_on("Right. Say stop.", reward=1.0)
+        if given == "stop":
+            return self.win("Well.", reward=0.0)""",
+        ("L3.1",),
+    ),
+    Defect(
+        "easy on small seeds",
+        SUMS,
+        "        return f",
+        """        if seed is not None and seed < 10_000:
+            self.left, self.right = 3, 4
+        return f""",
+        ("L3.3",),
+        only=False,
+    ),
+    Defect(
         "answer in a sentence of the info",
         SUMS,
         'number.", {}',
@@ -417,6 +458,11 @@ _EXTRA = {
     "global generator seeded in reset": (
         _RESET,
         f"{_RESET}        import random as seeded\n        seeded.seed(seed)\n",
+    ),
+    "more guesses than numbers": ("top = 10 ** (self.level + 2)", "top = 90 + 20 * self.level"),
+    "pays a second time": (
+        "return [str(self.left + self.right)]",
+        'return [str(self.left + self.right), "stop"]',
     ),
     "yes or no": (
         "return [str(self.left + self.right)]",

@@ -98,7 +98,7 @@ def test_a_failure_carries_the_episode():
     report = check(EnvSource(code=code), seeds=5)
     failure = report.failures[0]
     assert failure.gate == "L3.1"
-    assert failure.evidence["seed"] == int(report.source_sha256[:7], 16)
+    assert failure.evidence["seed"] == int(report.source_sha256[:7], 16) % 100
     assert failure.evidence["transcript"] == [
         {"action": "x", "observation": "Wrong.", "reward": 0.0, "done": True}
     ]
