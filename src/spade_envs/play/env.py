@@ -6,13 +6,15 @@ from collections.abc import Mapping
 from typing import Any
 
 import gymnasium as gym
+import msgspec
 
 from spade_envs.errors import Corrupt, EnvironmentFault
 from spade_envs.play.session import Isolation, Session, create_all, open_session
 from spade_envs.spaces import AnyText
 from spade_envs.store import open_store
-from spade_envs.types import EnvSource, Fault, Interface, Limits
+from spade_envs.types import EnvSource, Fault, Interface, Limits, StepOutcome
 
+_SLACK = 1e-6
 FAULT_TEXT = "The environment failed; this episode ends here."
 
 
@@ -44,6 +46,7 @@ class SandboxedEnv(gym.Env[str, str]):
         self._most_chars = session.limits.max_action_chars
         self._shown = ""
         self._running = False
+        self._turn, self._total = 0, 0.0
         (self._instance,) = create_all(session, [level])
 
     @property
@@ -66,6 +69,7 @@ class SandboxedEnv(gym.Env[str, str]):
         episode_seed = seed if seed is not None else draw_seed(self.np_random)
         (outcome,) = self._session.reset([(self._instance, episode_seed, options)])
         self._running = outcome.fault is None
+        self._turn, self._total = 0, 0.0
         if outcome.fault is not None:
             raise EnvironmentFault(outcome.fault)
         self._shown = outcome.observation
@@ -82,7 +86,10 @@ class SandboxedEnv(gym.Env[str, str]):
             raise TypeError(f"an action is a str, not {type(action).__name__}")
         if not self._running:
             raise gym.error.ResetNeeded("no episode is running; call reset() first")
-        (outcome,) = self._session.step([(self._instance, action[: self._most_chars])])
+        (answer,) = self._session.step([(self._instance, action[: self._most_chars])])
+        self._turn += 1
+        self._total += answer.reward
+        outcome = held_to(self.interface, answer, self._turn, self._total)
         self._running = not outcome.done
         if outcome.fault is not None:
             self._shown = FAULT_TEXT
@@ -165,6 +172,21 @@ def as_limits(limits: Limits | Mapping[str, Any] | None) -> Limits:
 def draw_seed(rng: Any) -> int:
     """Return a seed in [0, 2**31) drawn from a numpy generator."""
     return int(rng.integers(2**31))
+
+
+def held_to(interface: Interface, outcome: StepOutcome, turn: int, total: float) -> StepOutcome:
+    """Return the outcome of step number `turn` as far as the environment kept its word.
+
+    The episode is truncated at `max_turns`. A return outside of `reward_range` is a fault.
+    """
+    if not outcome.done and turn >= interface.max_turns:
+        info = {**outcome.info, "success": False}
+        outcome = msgspec.structs.replace(outcome, truncated=True, info=info)
+    low, high = interface.reward_range
+    if outcome.fault is not None or not outcome.done or low - _SLACK <= total <= high + _SLACK:
+        return outcome
+    message = f"a return of {total:g} outside of reward_range ({low:g}, {high:g})"
+    return StepOutcome(truncated=True, fault=Fault(kind="contract", op="step", message=message))
 
 
 def fault_info(fault: Fault) -> dict[str, Any]:

@@ -106,7 +106,7 @@ def create_all(session: Session, levels: Sequence[int]) -> list[int]:
     """
     instances = []
     for level in levels:
-        if not isinstance(level, int) or not 0 <= level < session.interface.levels:
+        if type(level) is not int or not 0 <= level < session.interface.levels:
             most = session.interface.levels
             raise ConfigError(f"level must be an int in [0, {most}), not {level!r}")
         instance = session.create(level)

@@ -13,7 +13,14 @@ from numpy.typing import NDArray
 
 from spade_envs.errors import ConfigError
 from spade_envs.play.batch import batch_infos
-from spade_envs.play.env import FAULT_TEXT, as_limits, draw_seed, fault_info, stored_source
+from spade_envs.play.env import (
+    FAULT_TEXT,
+    as_limits,
+    draw_seed,
+    fault_info,
+    held_to,
+    stored_source,
+)
 from spade_envs.play.session import Isolation, Session, create_all, open_session
 from spade_envs.spaces import AnyText
 from spade_envs.types import Fault, Limits, StepOutcome
@@ -58,6 +65,7 @@ class SandboxedVectorEnv(VectorEnv[tuple[str, ...], Sequence[str], NDArray[Any]]
         self._instances = create_all(session, levels)
         self._rngs = [np.random.default_rng() for _ in levels]
         self._over = np.ones(self.num_envs, dtype=np.bool_)
+        self._turns, self._totals = [0] * self.num_envs, [0.0] * self.num_envs
         self._started = False
         self._reset_faults: dict[int, Fault] = {}
         self._options: dict[str, Any] | None = None
@@ -102,7 +110,7 @@ class SandboxedVectorEnv(VectorEnv[tuple[str, ...], Sequence[str], NDArray[Any]]
             ended = np.flatnonzero(waiting).tolist()
             raise gym.error.ResetNeeded(f"reset the ended instances first: {ended}")
         running = np.flatnonzero(~waiting).tolist() if waiting.any() else list(range(self.num_envs))
-        outcomes = self._take(running, actions)
+        outcomes = self._held(running, self._take(running, actions))
         rewards = self._spread(running, [outcome.reward for outcome in outcomes], np.float64)
         terminated = self._spread(running, [outcome.terminated for outcome in outcomes], np.bool_)
         truncated = self._spread(running, [outcome.truncated for outcome in outcomes], np.bool_)
@@ -148,6 +156,7 @@ class SandboxedVectorEnv(VectorEnv[tuple[str, ...], Sequence[str], NDArray[Any]]
         outcomes = self._session.reset(requests) if requests else []
         for index, outcome in zip(indices, outcomes, strict=True):
             self._over[index] = False
+            self._turns[index], self._totals[index] = 0, 0.0
             self._reset_faults.pop(index, None)
             if outcome.fault is not None:
                 self._reset_faults[index] = outcome.fault
@@ -179,6 +188,17 @@ class SandboxedVectorEnv(VectorEnv[tuple[str, ...], Sequence[str], NDArray[Any]]
             for index in running
         ]
 
+    def _held(self, running: Sequence[int], outcomes: list[StepOutcome]) -> list[StepOutcome]:
+        """Count turns and returns, and hold the episodes to what the environment declares."""
+        turns, totals = self._turns, self._totals
+        most = self._session.interface.max_turns
+        for at, (index, outcome) in enumerate(zip(running, outcomes, strict=True)):
+            turn = turns[index] = turns[index] + 1
+            total = totals[index] = totals[index] + outcome.reward
+            if turn >= most or outcome.terminated or outcome.truncated:
+                outcomes[at] = held_to(self._session.interface, outcome, turn, total)
+        return outcomes
+
     def _seeds(self, seed: Seeds) -> list[int | None]:
         if seed is None:
             return [None] * self.num_envs
@@ -197,9 +217,9 @@ class SandboxedVectorEnv(VectorEnv[tuple[str, ...], Sequence[str], NDArray[Any]]
         most = self._session.limits.max_action_chars
         if {*map(type, actions)} == {str} and max(map(len, actions)) <= most:
             return actions
-        wrong = next((action for action in actions if not isinstance(action, str)), None)
-        if wrong is not None:
-            raise ConfigError(f"an action is a str, not {type(wrong).__name__}")
+        for action in actions:
+            if not isinstance(action, str):
+                raise ConfigError(f"an action is a str, not {type(action).__name__}")
         return [str(action)[:most] for action in actions]
 
 

@@ -61,3 +61,25 @@ class BrokenReset(TextEnv):
         return self.win("ok")
 '''
 )
+
+CHEAT = EnvSource(
+    code='''
+from spade_envs.api import TextEnv
+
+
+class Cheat(TextEnv):
+    """Keep neither its turns nor its reward range."""
+
+    max_turns = 3
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed, options=options)
+        return "go", {}
+
+    def step(self, action):
+        if action == "bonus":
+            return self.win("Rich.", reward=50.0)
+        self.turn = 0
+        return self.go_on("on", reward=0.25 if action == "pay" else 0.0)
+'''
+)

@@ -3,7 +3,7 @@ import pytest
 from gymnasium.utils.env_checker import check_env
 from gymnasium.wrappers import RecordEpisodeStatistics
 
-from envs.play.sources import BROKEN_RESET, COUNTER
+from envs.play.sources import BROKEN_RESET, CHEAT, COUNTER
 from spade_envs.errors import ConfigError, EnvironmentFault
 from spade_envs.play import SandboxedEnv
 from spade_envs.play.session import open_session
@@ -147,3 +147,31 @@ def test_an_overlong_action_is_cut_and_not_charged_to_the_environment(isolation)
     assert len(first) == 4
     assert env.step(first + "tail")[1] == 1.0
     env.close()
+
+
+def test_an_environment_that_never_ends_is_truncated_at_its_max_turns():
+    env = SandboxedEnv(open_session(CHEAT))
+    for _ in range(2):
+        env.reset(seed=1)
+        assert env.step("pay") == ("on", 0.25, False, False, {})
+        env.step("pay")
+        assert env.step("pay") == ("on", 0.25, False, True, {"success": False})
+        with pytest.raises(gym.error.ResetNeeded):
+            env.step("pay")
+    env.close()
+
+
+def test_a_return_outside_of_the_reward_range_is_a_fault_and_not_a_reward():
+    env = SandboxedEnv(open_session(CHEAT))
+    env.reset(seed=1)
+    _, reward, terminated, truncated, info = env.step("bonus")
+    assert (reward, terminated, truncated, info["success"]) == (0.0, False, True, False)
+    assert info["fault"]["kind"] == "contract"
+    env.close()
+
+
+def test_a_level_is_a_plain_int():
+    session = open_session(CHEAT)
+    with pytest.raises(ConfigError, match="level must be an int"):
+        SandboxedEnv(session, level=False)
+    session.close()

@@ -3,7 +3,7 @@ import numpy as np
 import pytest
 from gymnasium.vector import AutoresetMode
 
-from envs.play.sources import BROKEN_RESET, COUNTER
+from envs.play.sources import BROKEN_RESET, CHEAT, COUNTER
 from spade_envs.errors import ConfigError
 from spade_envs.play import SandboxedEnv, SandboxedVectorEnv
 from spade_envs.play.session import open_session
@@ -137,3 +137,22 @@ def test_overlong_actions_are_cut(make):
     env = make(levels=[0, 0], max_action_chars=4)
     first, _ = env.reset(seed=[5, 5])
     assert env.step([first[0], first[1] + "tail"])[1].tolist() == [1.0, 1.0]
+
+
+def test_turns_and_returns_are_held_to_what_is_declared(make):
+    env = make(levels=(0, 0), source=CHEAT)
+    env.reset(seed=1)
+    _, rewards, terminated, truncated, infos = env.step(["bonus", "pay"])
+    assert (rewards.tolist(), terminated.tolist(), truncated.tolist()) == (
+        [0.0, 0.25], [False, False], [True, False],
+    )  # fmt: skip
+    assert infos["fault"]["kind"][0] == "contract"
+    env.step(["pay", "pay"])
+    assert env.step(["pay", "pay"])[3].tolist() == [False, True]
+
+
+def test_none_is_no_action(make):
+    env = make()
+    env.reset(seed=1)
+    with pytest.raises(ConfigError, match="NoneType"):
+        env.step(["a", None, "b"])
