@@ -20,7 +20,7 @@ from spade_envs.gates.policies import (
     script,
     tokens,
 )
-from spade_envs.gates.probes import DIGITS
+from spade_envs.gates.probes import DIGITS, HOSTILE
 from spade_envs.gates.stats import Rate
 from spade_envs.gates.subject import Subject, answer_forms
 from spade_envs.gates.thresholds import (
@@ -113,6 +113,8 @@ class _Guess:
 def _guesses(subject: Subject, level: int) -> list[_Guess]:
     texts = [form(text) for form in answer_forms(subject, level) for text in CONSTANTS]
     texts += ["", " ", REFUSAL, finish(), GARBAGE]
+    if level == subject.levels[0]:
+        texts += dict.fromkeys(HOSTILE)
     found = [_Guess(f"always {text[:20]!r}", constant(text, SHORT_TURNS)) for text in texts]
     found.append(_Guess("says nothing to the end", constant("")))
     found.append(_Guess("echoes the first observation", echo_first))

@@ -204,8 +204,14 @@ def dynamic_access(node: ast.AST, facts: Facts) -> Iterator[tuple[str, str]]:
     if name in ("getattr", "setattr", "delattr", "hasattr") and len(node.args) >= 2:
         wanted = node.args[1]
         if isinstance(wanted, ast.Constant) and isinstance(wanted.value, str):
-            if wanted.value.startswith("__") or wanted.value in names.BANNED_ATTRIBUTES:
+            module = _dotted(node.args[0], facts)
+            if module is not None:
+                yield from _member(module, wanted.value)
+                yield from _random_member(module, wanted.value)
+            elif wanted.value.startswith("__") or wanted.value in names.BANNED_ATTRIBUTES:
                 yield "attribute", f"attribute {wanted.value} is not allowed"
+        elif _dotted(node.args[0], facts) is not None:
+            yield "attribute", f"{name} with a computed name is not allowed on a module"
         elif name in ("setattr", "delattr") and not _on_self(node.args[0]):
             yield "attribute", f"{name} with a computed name is allowed on self only"
     elif name == "type" and len(node.args) > 1:

@@ -399,6 +399,29 @@ DEFECTS = (
         only=False,
     ),
     Defect(
+        "any long message",
+        SUMS,
+        _IF,
+        "if given == str(self.left + self.right) or len(action) > 50_000:",
+        ("L3.3",),
+    ),
+    Defect(
+        "a cache that levels share",
+        SUMS,
+        "        return f",
+        """        self.left = SEEN.setdefault(seed, self.left)
+        return f""",
+        ("L2.1",),
+        only=False,
+    ),
+    Defect(
+        "hides its global generator",
+        SUMS,
+        _HEAD,
+        f"{_HEAD}import random\n\nDRAW = getattr(random, 'random')\n",
+        ("L0.3",),
+    ),
+    Defect(
         "answer in a sentence of the info",
         SUMS,
         'number.", {}',
@@ -476,6 +499,8 @@ def source_of(defect: Defect) -> str:
     source = defect.source
     if "SHARED" in source:
         source = source.replace("class Sums", "SHARED = [0]\n\n\nclass Sums")
+    if "SEEN" in source:
+        source = source.replace("class Sums", "SEEN = {}\n\n\nclass Sums")
     if defect.name in _EXTRA:
         old, new = _EXTRA[defect.name]
         assert old in source, defect.name
