@@ -99,6 +99,12 @@ def test_list_and_show(place):
     assert "L3.1" in out
 
 
+def test_play_refuses_a_seed_out_of_range(place):
+    code, _, err = run("play", "sums", "--store", "store", "--seed", 2**63, cwd=place)
+    assert code == 2
+    assert "9223372036854775807" in err
+
+
 def test_play(place):
     code, out, err = run("play", "sums", "--solve", "--store", "store", "--seed", 3, cwd=place)
     assert code == 0
