@@ -133,14 +133,21 @@ def open_corpus(
         )
     skipped: list[str] = []
     found = _scan_all(root, files, skipped)
-    return _build(path.resolve().name, found, skipped, words, licence or "unknown", str(path))
+    return _build(
+        _utf8(path.resolve().name), found, skipped, words, licence or "unknown", str(path)
+    )
+
+
+def _utf8(name: str) -> str:
+    """Return a file's name with bytes that are not UTF-8 as escapes."""
+    return name.encode("utf-8", "backslashreplace").decode()
 
 
 def _scan_all(
     root: Path, files: list[Path], skipped: list[str]
 ) -> Iterator[tuple[Document | Place, Document]]:
     for file in files:
-        source = file.relative_to(root).as_posix()
+        source = _utf8(file.relative_to(root).as_posix())
         try:
             for place, document in scan(file, source):
                 if isinstance(document, Unreadable):

@@ -215,3 +215,11 @@ def test_broken_markup_never_raises(page):
     title, text = html_text(page, "fallback")
     assert title in ("fallback", page)
     assert isinstance(text, str)
+
+
+def test_a_file_name_that_is_not_utf8_is_escaped(tmp_path):
+    odd = os.path.join(os.fsencode(tmp_path), b"odd\xff.txt")
+    with open(odd, "w") as file:
+        file.write("The harbour office keeps a ledger of berths. " * 40)
+    corpus = open_corpus(tmp_path)
+    assert corpus.passage(0).source == "odd\\udcff.txt"
