@@ -7,7 +7,9 @@
 from __future__ import annotations
 
 import importlib
+import os
 import sys
+import threading
 from collections.abc import Mapping
 
 import click
@@ -87,6 +89,15 @@ def main() -> None:
     except BrokenPipeError:
         sys.stderr.close()
         sys.exit(0)
+    except OSError as error:
+        click.echo(f"error: {error}", err=True)
+        sys.exit(MACHINERY)
+    except SystemExit as ending:
+        if any(thread.name.startswith("check") for thread in threading.enumerate()):
+            # Interrupted: a check under way would hold us up until its deadline.
+            sys.stdout.flush()
+            os._exit(ending.code if isinstance(ending.code, int) else FOUND)
+        raise
 
 
 if __name__ == "__main__":

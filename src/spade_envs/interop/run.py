@@ -106,8 +106,10 @@ def check_all(
         }
         for future in as_completed(futures):
             yield futures[future], future.result()
-    finally:
-        pool.shutdown(wait=True, cancel_futures=True)
+    except BaseException:
+        pool.shutdown(wait=False, cancel_futures=True)  # what is under way ends by its deadline
+        raise
+    pool.shutdown(wait=True)
 
 
 _hosts: dict[tuple[object, ...], Sandbox] = {}

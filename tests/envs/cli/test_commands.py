@@ -1,8 +1,10 @@
 """Every command, from the outside: what it prints, and its exit code."""
 
 import json
+import signal
 import subprocess
 import sys
+import time
 
 import pytest
 
@@ -97,6 +99,27 @@ def test_list_and_show(place):
     code, out, _ = run("show", "sums", "--store", "store", cwd=place)
     assert "written by hand" in out
     assert "L3.1" in out
+
+
+def test_an_interrupt_ends_a_check_that_is_under_way(tmp_path):
+    slow = SUMS.replace(
+        "scale = ", "for _ in range(3_000_000):\n            pass\n        scale = "
+    )
+    (tmp_path / "slow.py").write_text("import math\n" + slow)
+    command = [sys.executable, "-m", "spade_envs", "check", str(tmp_path / "slow.py")]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, start_new_session=True) as started:
+        time.sleep(1.5)
+        started.send_signal(signal.SIGINT)
+        _, err = started.communicate(timeout=20)
+    assert started.returncode != 0
+    assert b"Traceback" not in err
+
+
+def test_a_machine_that_fails_is_one_line(place, tmp_path):
+    (tmp_path / "file").write_text("")
+    code, _, err = run("add", "sums.py", "--store", tmp_path / "file" / "store", cwd=place)
+    assert code in (2, 3)
+    assert err.startswith("error: ")
 
 
 def test_play_refuses_a_seed_out_of_range(place):
