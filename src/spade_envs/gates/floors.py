@@ -48,10 +48,11 @@ def goal_open_at_reset(subject: Subject) -> Finding:
     if subject.interface.kind == "tool":
         ways["an unknown call, then 'Done.'"] = (call("no_such_tool"), finish())
     cases = [(level, name) for level in subject.levels for name in ways]
-    jobs = [Job(level, seed, script(ways[name])) for level, name in cases for seed in subject.seeds]
+    seeds = subject.seeds[:SUBMIT_SEEDS]
+    jobs = [Job(level, seed, script(ways[name])) for level, name in cases for seed in seeds]
     played = iter(subject.plain.run(jobs, fresh=False))
     for level, name in cases:
-        traces = [next(played) for _ in subject.seeds[:SUBMIT_SEEDS]]
+        traces = [next(played) for _ in seeds]
         rate = Rate.of([subject.score(trace) for trace in traces])
         won = next((trace for trace in traces if subject.score(trace) > 0), None)
         early = next((trace for trace in traces if _revealed(trace)), None)

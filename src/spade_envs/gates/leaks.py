@@ -102,7 +102,7 @@ def _places(texts: Sequence[str]) -> list[Place]:
         if len({row[index] for row in rows}) >= MIN_LEAK_ANSWERS
     ]
     words = Counter(word for row in rows for word in set(row[:-1]))
-    common = [word for word, count in words.items() if count == len(rows)]
+    common = sorted(word for word, count in words.items() if count == len(rows))
     for word in common:
         followers = {row[row.index(word) + 1] for row in rows if row.index(word) + 1 < len(row)}
         if len(followers) >= MIN_LEAK_ANSWERS:
@@ -143,7 +143,7 @@ def _tainted(subject: Subject, level: int) -> Finding | None:
     needed = max(MIN_LEAK_SEEDS, LEAK_SHARE * len(answers))
     places: dict[tuple[str, str], dict[int, str]] = {}
     for seed, channel, found in _channels(subject, level, list(answers)):
-        for mark in _marks(found, answers[seed]):
+        for mark in sorted(_marks(found, answers[seed])):
             places.setdefault((channel, mark), {})[seed] = answers[seed]
     for (channel, mark), hits in places.items():
         if len(hits) >= needed and len(set(hits.values())) >= MIN_LEAK_ANSWERS:

@@ -297,6 +297,14 @@ DEFECTS = (
         only=False,
     ),
     Defect(
+        "goal met at reset at the highest level only",
+        PARCELS,
+        'done=lambda s: s[name]["street"] == street',
+        'done=lambda s: s[name]["street"] == street or self.level == self.levels - 1',
+        ("L3.2",),
+        only=False,
+    ),
+    Defect(
         "truth of a text",
         SUMS,
         _IF,

@@ -190,17 +190,18 @@ def _choose(draw: Draw, theme: Theme) -> str:
     )
 
 
+_MENDS = (
+    ("unlock", "code"),
+    ("renew", "ticket"),
+    ("repair", "part"),
+    ("open", "key"),
+    ("login", "pin"),
+)
+
+
 def _retry(draw: Draw, theme: Theme) -> str:
     get, field = draw.pick(_READERS), draw.pick(_FIELDS)
-    mend, thing = draw.pick(
-        (
-            ("unlock", "code"),
-            ("renew", "ticket"),
-            ("repair", "part"),
-            ("open", "key"),
-            ("login", "pin"),
-        )
-    )
+    mend, thing = draw.pick(_MENDS)
     reset = f"""
         n = {theme.size(draw, 4, steep=False)}
         keys = self.draw_many("{draw.pick(_LETTERS)}", n)
