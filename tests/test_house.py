@@ -8,6 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from spade_envs.gates import check
+from spade_envs.types import EnvSource
+
 ROOT = Path(__file__).parent.parent
 MODULES = sorted((ROOT / "src").rglob("*.py"))
 
@@ -52,6 +55,12 @@ def test_readme_examples_run(index, tmp_path):
     file.write_text(block)
     run = subprocess.run([sys.executable, file], capture_output=True, text=True, check=False)
     assert run.returncode == 0, run.stderr
+
+
+def test_the_tool_environment_of_the_guide_passes_every_gate():
+    (code,) = _blocks(ROOT / "docs" / "environments.md")
+    report = check(EnvSource(code=code))
+    assert report.accepted, report.failures
 
 
 def test_readme_holds_no_block_that_is_not_run():

@@ -59,6 +59,7 @@ def generate_command(
     from spade_envs.pipeline import Progress, generate
     from spade_envs.store import open_store
 
+    writer, documents = open_designer(designer, model=model), open_corpus(corpus)
     opened = open_store(store, create=True)
     tally = _Tally(as_json=as_json)
     with progress(count, "certified") as bar:
@@ -68,8 +69,8 @@ def generate_command(
             bar.update(bar.task_ids[0], completed=state.accepted, description=text)
 
         outcomes = generate(
-            open_designer(designer, model=model),
-            open_corpus(corpus),
+            writer,
+            documents,
             opened,
             count=count,
             seed=seed,

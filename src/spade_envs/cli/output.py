@@ -65,10 +65,10 @@ def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[obje
 
     table = Table(title=title or None, title_justify="left", header_style="bold")
     for column in columns:
-        table.add_column(column, overflow="fold")
+        table.add_column(column, overflow="fold", no_wrap=column == "id")
     for row in rows:
         table.add_row(*[_cell(value, Text) for value in row])
-    width = None if sys.stdout.isatty() else 160
+    width = None if sys.stdout.isatty() or "COLUMNS" in os.environ else 160
     Console(no_color=not wants_colour(), width=width, highlight=False).print(table)
 
 
