@@ -1,6 +1,7 @@
 """Every command, from the outside: what it prints, and its exit code."""
 
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -37,9 +38,14 @@ class Sums(TextEnv):
 '''
 
 
+WIDE = {**os.environ, "COLUMNS": "200"}
+
+
 def run(*arguments, cwd=None, text=""):
     command = [sys.executable, "-m", "spade_envs", *map(str, arguments)]
-    done = subprocess.run(command, capture_output=True, text=True, cwd=cwd, input=text, check=False)
+    done = subprocess.run(
+        command, capture_output=True, text=True, cwd=cwd, env=WIDE, input=text, check=False
+    )
     return done.returncode, done.stdout, done.stderr
 
 

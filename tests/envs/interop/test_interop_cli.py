@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import os
 import subprocess
 import sys
 
@@ -34,9 +35,12 @@ class EchoEnv:
 '''
 
 
+WIDE = {**os.environ, "COLUMNS": "200"}
+
+
 def run(*arguments, cwd):
     command = [sys.executable, "-m", "spade_envs", *map(str, arguments)]
-    done = subprocess.run(command, capture_output=True, text=True, cwd=cwd, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, cwd=cwd, env=WIDE, check=False)
     return done.returncode, done.stdout, done.stderr
 
 
