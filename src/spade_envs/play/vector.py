@@ -110,17 +110,11 @@ class SandboxedVectorEnv(VectorEnv[tuple[str, ...], Sequence[str], NDArray[Any]]
             ended = np.flatnonzero(waiting).tolist()
             raise gym.error.ResetNeeded(f"reset the ended instances first: {ended}")
         running = np.flatnonzero(~waiting).tolist() if waiting.any() else list(range(self.num_envs))
-        outcomes = self._held(running, self._take(running, actions))
-        rewards = self._spread(running, [outcome.reward for outcome in outcomes], np.float64)
-        terminated = self._spread(running, [outcome.terminated for outcome in outcomes], np.bool_)
-        truncated = self._spread(running, [outcome.truncated for outcome in outcomes], np.bool_)
         infos: list[Mapping[str, Any] | None] = [None] * self.num_envs
-        for index, outcome in zip(running, outcomes, strict=True):
-            if outcome.fault is None:
-                self._observations[index], infos[index] = outcome.observation, outcome.info
-            else:
-                self._observations[index] = FAULT_TEXT
-                infos[index] = fault_info(outcome.fault)
+        paid, over, cut = self._note(running, self._take(running, actions), infos)
+        rewards = self._spread(running, paid, np.float64)
+        terminated = self._spread(running, over, np.bool_)
+        truncated = self._spread(running, cut, np.bool_)
         self._over = terminated | truncated
         if self.autoreset_mode is AutoresetMode.SAME_STEP:
             self._reset_ended(infos)
@@ -165,7 +159,7 @@ class SandboxedVectorEnv(VectorEnv[tuple[str, ...], Sequence[str], NDArray[Any]]
                 self._observations[index], infos[index] = outcome.observation, dict(outcome.info)
         return infos
 
-    def _spread(self, indices: list[int], values: list[Any], dtype: Any) -> NDArray[Any]:
+    def _spread(self, indices: list[int], values: Sequence[Any], dtype: Any) -> NDArray[Any]:
         """Return an array `[N]` with the values at their indices, zero elsewhere."""
         if len(indices) == self.num_envs:
             return np.array(values, dtype=dtype)
@@ -188,16 +182,39 @@ class SandboxedVectorEnv(VectorEnv[tuple[str, ...], Sequence[str], NDArray[Any]]
             for index in running
         ]
 
-    def _held(self, running: Sequence[int], outcomes: list[StepOutcome]) -> list[StepOutcome]:
-        """Count turns and returns, and hold the episodes to what the environment declares."""
-        turns, totals = self._turns, self._totals
+    def _note(
+        self,
+        running: Sequence[int],
+        outcomes: Sequence[StepOutcome],
+        infos: list[Mapping[str, Any] | None],
+    ) -> tuple[list[float], list[bool], list[bool]]:
+        """Note what the instances said, held to what the environment declares.
+
+        Returns rewards, terminations and truncations of the running instances. One pass: this is
+        the host's share of every batch.
+        """
+        turns, totals, observations = self._turns, self._totals, self._observations
         most = self._session.interface.max_turns
-        for at, (index, outcome) in enumerate(zip(running, outcomes, strict=True)):
+        paid: list[float] = []
+        ended: list[bool] = []
+        cut: list[bool] = []
+        for index, outcome in zip(running, outcomes, strict=True):
+            reward = outcome.reward
             turn = turns[index] = turns[index] + 1
-            total = totals[index] = totals[index] + outcome.reward
-            if turn >= most or outcome.terminated or outcome.truncated:
-                outcomes[at] = held_to(self._session.interface, outcome, turn, total)
-        return outcomes
+            total = totals[index] = totals[index] + reward
+            terminated, truncated = outcome.terminated, outcome.truncated
+            if turn >= most or terminated or truncated:
+                outcome = held_to(self._session.interface, outcome, turn, total)
+                reward, terminated = outcome.reward, outcome.terminated
+                truncated = outcome.truncated
+            paid.append(reward)
+            ended.append(terminated)
+            cut.append(truncated)
+            if outcome.fault is None:
+                observations[index], infos[index] = outcome.observation, outcome.info
+            else:
+                observations[index], infos[index] = FAULT_TEXT, fault_info(outcome.fault)
+        return paid, ended, cut
 
     def _seeds(self, seed: Seeds) -> list[int | None]:
         if seed is None:
