@@ -27,7 +27,7 @@ _MAX_TRACEBACK = 8000
 _WON, _LOST = (msgspec.msgpack.encode({"success": flag}) for flag in (True, False))
 _MAX_SOLUTION = 10_000
 _NO_COUNTER = [0]
-FLUSH_REPLIES = 16
+FLUSH_REPLIES = 64
 FLUSH_CHARS = 16 * 1024
 """Replies are sent after so many, or after an observation of so many characters."""
 
