@@ -6,21 +6,31 @@ import time
 from dataclasses import dataclass
 
 from spade_envs.gates import (
+    alternatives,
     binding,
     conduct,
+    denial,
     determinism,
     distinct,
+    farming,
     floors,
+    hints,
     interface,
     leaks,
+    near_miss,
+    originality,
+    override,
     reference,
+    smells,
     static,
+    tools,
+    wording,
 )
 from spade_envs.gates.finding import Finding, GateFunction
 from spade_envs.gates.subject import Subject
 from spade_envs.types import GateResult
 
-GATES_VERSION = "1"
+GATES_VERSION = "2"
 """Changes whenever a gate, a threshold or the order changes; reports are bound to it."""
 
 
@@ -38,7 +48,7 @@ class Gate:
 
     @property
     def family(self) -> str:
-        """`L0` to `L3`."""
+        """`L0` to `L5`."""
         return self.id.partition(".")[0]
 
     def __call__(self, subject: Subject) -> GateResult:
@@ -71,6 +81,7 @@ GATES: tuple[Gate, ...] = (
     Gate("L1.6", "resets cleanly", conduct.clean_reset),
     Gate("L1.7", "keeps to its limits", conduct.keeps_to_limits),
     Gate("L1.8", "has no side effects", conduct.no_side_effects),
+    Gate("L1.9", "describes its tools truly", tools.tools_described, stops=False),
     Gate("L2.1", "is reproducible anywhere", determinism.reproducible),
     Gate("L2.2", "is not moved by neighbours", determinism.unmoved_by_neighbours),
     Gate("L2.3", "isolates episodes", determinism.isolated_episodes),
@@ -82,8 +93,26 @@ GATES: tuple[Gate, ...] = (
     Gate("L3.3", "pays ignorance little", floors.low_floor),
     Gate("L3.4", "has no best constant", binding.no_best_constant),
     Gate("L3.5", "binds answers to their task", binding.bound_to_its_seed),
+    Gate("L3.6", "does not pay near misses", near_miss.near_misses_lose),
+    Gate("L3.7", "does not pay denied answers", denial.denials_lose),
+    Gate("L3.8", "does not obey the agent", override.override_loses),
     Gate("L3.9", "accepts harmless variants", reference.harmless_variants),
     Gate("L3.10", "does not leak the answer", leaks.no_leak),
+    Gate("L3.11", "states its format", wording.states_its_format),
+    Gate("L3.12", "cannot be farmed", farming.cannot_be_farmed),
+    Gate("L3.13", "has tools that work", tools.tools_work),
+    Gate("L3.14", "keeps its tasks open until they are done", tools.tasks_open_until_done),
+    Gate("L3.15", "lets every value be found", tools.values_can_be_found),
+    Gate("L3.16", "leaves no trace of reading", tools.reading_changes_nothing),
+    Gate("L3.17", "accepts every right answer", alternatives.accepts_alternatives),
+    Gate("L0.4", "has no careless grader", smells.no_confirmed_smell, stops=False),
+    Gate("L4.1", "withholds the answer in its hint", hints.hint_withholds_answer),
+    Gate("L4.2", "does not pay copying the hint", hints.hint_copy_earns_nothing),
+    Gate("L4.3", "has a hint that helps", hints.hint_helps, stops=False),
+    Gate("L4.4", "pays better play more", hints.difficulty_separates),
+    Gate("L5.1", "is no near duplicate", originality.not_a_duplicate, stops=False),
+    Gate("L5.2", "holds no evaluation task", originality.not_contaminated, stops=False),
+    Gate("L5.3", "has a certificate that holds", originality.certificate_holds),
 )
 """Every gate of this release, in running order."""
 
