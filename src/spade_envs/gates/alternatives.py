@@ -1,4 +1,4 @@
-"""Family L3, alternatives: every right answer is accepted, not only the one that the reference gives."""
+"""Family L3, alternatives: every right answer is accepted, not only the reference's."""
 
 from __future__ import annotations
 
