@@ -135,6 +135,36 @@ def digest_of(files: Mapping[str, FileStamp], interface: Interface) -> Digest:
     return Digest(f"sha256:{hashlib.sha256(canonical_json(identity)).hexdigest()}")
 
 
+_NO_SEAL = b"0" * 64
+
+
+def sealed(data: bytes) -> bytes:
+    """Return a manifest's canonical JSON with its seal, which must still be 64 zeros, filled in.
+
+    Raises:
+        ConfigError: there is no place for a seal.
+    """
+    blank = _seal_line(_NO_SEAL)
+    if data.count(blank) != 1:
+        raise ConfigError("a manifest has exactly one seal")
+    seal = hashlib.sha256(data).hexdigest().encode("ascii")
+    return data.replace(blank, _seal_line(seal))
+
+
+def seal_holds(data: bytes, seal: str) -> bool:
+    """Whether every byte of a manifest is still the one that its seal was made for."""
+    line = _seal_line(seal.encode("utf-8", "replace"))
+    if len(seal) != len(_NO_SEAL) or data.count(line) != 1:
+        return False
+    blank = data.replace(line, _seal_line(_NO_SEAL))
+    return hashlib.sha256(blank).hexdigest() == seal
+
+
+def _seal_line(seal: bytes) -> bytes:
+    # Two spaces: the key of the whole, not one of the same name further inside.
+    return b'\n  "seal": "' + seal + b'"'
+
+
 def encode_report(report: Report) -> bytes:
     """Return a report as canonical JSON; numbers that are not finite become text.
 

@@ -18,7 +18,14 @@ from pydantic import (
 from spade_envs._version import __version__
 from spade_envs.errors import ConfigError, Corrupt, FormatTooNew, IdError
 from spade_envs.ids import EnvId
-from spade_envs.manifest.canonical import FORMAT, FileStamp, canonical_json, digest_of, parse_json
+from spade_envs.manifest.canonical import (
+    FORMAT,
+    FileStamp,
+    canonical_json,
+    digest_of,
+    parse_json,
+    sealed,
+)
 from spade_envs.types import EnvKind, Interface
 
 Sha256 = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
@@ -201,6 +208,12 @@ class Manifest(_Model):
     provenance: Provenance
     licence: Name
     report: ReportSummary
+    seal: Sha256 | None = None
+    """Of the bytes of this file with zeros in the place of the seal; None in older manifests."""
+
+    def to_json(self) -> bytes:
+        """Return the canonical JSON of this manifest, sealed."""
+        return sealed(canonical_json({**self.model_dump(mode="json"), "seal": "0" * 64}))
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:

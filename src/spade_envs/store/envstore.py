@@ -19,7 +19,7 @@ from spade_envs.store.catalog import render
 from spade_envs.store.discovery import default_path, is_shipped
 from spade_envs.store.files import read_file, replace_file, sweep_staging
 from spade_envs.store.lookup import find
-from spade_envs.store.read import Version, read_source, read_tombstone, read_version
+from spade_envs.store.read import Version, check_report, read_source, read_tombstone, read_version
 from spade_envs.types import EnvSource, Interface, Json, Record, Rejection, Report
 
 if TYPE_CHECKING:
@@ -105,12 +105,13 @@ class EnvStore:
 
         Raises:
             Withdrawn: the version was withdrawn.
-            Corrupt: the bytes on disk are not those that the digest vouches for.
+            Corrupt: source, manifest or report are not, byte for byte, what was published.
             NotFound: the version is gone.
         """
         env_id, version = self._verified(record)
         if reason := read_tombstone(self.root, env_id):
             raise Withdrawn(f"{env_id} was withdrawn: {reason}")
+        check_report(self.root, env_id, version)
         return read_source(self.root, env_id, version)
 
     def interface(self, record: Record) -> Interface:

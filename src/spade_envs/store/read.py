@@ -1,8 +1,9 @@
 """Read one version of an environment and verify it, without pydantic.
 
 Everything that `gym.make` depends on is checked here, each time: the format, that the manifest
-belongs to its folder, that its digest belongs to its files and interface, and that the source has
-the bytes that the manifest vouches for. The full schema is checked by `EnvStore.manifest`.
+belongs to its folder and bears an unbroken seal, that its digest belongs to its files and
+interface, and that source and report have the bytes that the manifest vouches for. The full schema
+is checked by `EnvStore.manifest`.
 """
 
 from __future__ import annotations
@@ -16,13 +17,22 @@ import msgspec
 
 from spade_envs.errors import ConfigError, Corrupt, FormatTooNew, NotFound
 from spade_envs.ids import EnvId
-from spade_envs.manifest.canonical import FORMAT, FileStamp, digest_of, parse_json, stamp
+from spade_envs.manifest.canonical import (
+    FORMAT,
+    FileStamp,
+    digest_of,
+    parse_json,
+    seal_holds,
+    stamp,
+)
 from spade_envs.store.files import read_file
 from spade_envs.store.layout import (
     MANIFEST,
     MAX_MANIFEST_BYTES,
+    MAX_REPORT_BYTES,
     MAX_SOURCE_BYTES,
     MAX_TOMBSTONE_BYTES,
+    REPORT,
     SOURCE,
     TOMBSTONE,
     version_path,
@@ -30,6 +40,12 @@ from spade_envs.store.layout import (
 from spade_envs.types import EnvSource, Interface, Record
 
 _INTERFACE_KEYS = frozenset(field.name for field in fields(Interface)) - {"summary"}
+
+
+class Vouched(msgspec.Struct, frozen=True):
+    """What a manifest vouches for about its report."""
+
+    sha256: str
 
 
 class Version(msgspec.Struct, frozen=True, kw_only=True):
@@ -42,8 +58,10 @@ class Version(msgspec.Struct, frozen=True, kw_only=True):
     summary: str
     interface: Interface
     files: dict[str, FileStamp]
+    report: Vouched
     skills: tuple[str, ...] = ()
     licence: str = "unknown"
+    seal: str | None = None
 
     def to_record(self, root: Path, withdrawn: str | None) -> Record:
         """Return the record of this version."""
@@ -64,6 +82,9 @@ class Version(msgspec.Struct, frozen=True, kw_only=True):
     def full_interface(self) -> Interface:
         """Return the interface together with the summary."""
         return replace(self.interface, summary=self.summary)
+
+
+_KEYS = frozenset(Version.__struct_fields__) | {"provenance"}
 
 
 def read_version(root: Path, env_id: EnvId) -> Version:
@@ -90,12 +111,16 @@ def read_version(root: Path, env_id: EnvId) -> Version:
     except msgspec.ValidationError as error:
         raise Corrupt(f"{where}: {error}") from None
     _check(version, raw, env_id, where)
+    if version.seal is not None and not seal_holds(data, version.seal):
+        raise Corrupt(f"{where} was changed after publishing: its seal is broken")
     return version
 
 
 def _check(version: Version, raw: Mapping[str, Any], env_id: EnvId, where: str) -> None:
     if version.id != str(env_id):
         raise Corrupt(f"{where}: id is {version.id!r}, but the folder belongs to {env_id}")
+    if strange := sorted(set(raw) - _KEYS):
+        raise Corrupt(f"{where}: unknown keys {', '.join(strange[:5])}")
     if set(version.files) != {SOURCE}:
         raise Corrupt(f"{where}: files must name {SOURCE} and nothing else")
     if odd := set(raw["interface"]) ^ _INTERFACE_KEYS:
@@ -130,6 +155,21 @@ def read_source(root: Path, env_id: EnvId, version: Version) -> EnvSource:
     if "\r" in code:
         raise Corrupt(f"{root}/{path} has CR line ends; an envstore holds LF only")
     return EnvSource(code=code, origin=str(env_id))
+
+
+def check_report(root: Path, env_id: EnvId, version: Version) -> None:
+    """See that the report of a version has the bytes that its manifest vouches for.
+
+    Raises:
+        Corrupt: the report is missing or was changed.
+    """
+    path = f"{version_path(env_id)}/{REPORT}"
+    try:
+        data = read_file(root, path, max_bytes=MAX_REPORT_BYTES)
+    except FileNotFoundError:
+        raise Corrupt(f"{root}/{path} is missing") from None
+    if stamp(data).sha256 != version.report.sha256:
+        raise Corrupt(f"{root}/{path} differs from its manifest; it was changed after publishing")
 
 
 def read_tombstone(root: Path, env_id: EnvId) -> str | None:

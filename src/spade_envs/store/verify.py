@@ -97,7 +97,10 @@ def _version(root: Path, env_id: EnvId, deep: bool) -> Iterator[Problem]:
     except (Corrupt, FormatTooNew, NotFound, OSError) as error:
         yield Problem("manifest", f"{path}/{layout.MANIFEST}", str(error))
         return
-    if manifest.to_json() != data:
+    if manifest.seal is None:
+        message = "has no seal, so changes of its texts cannot be noticed; publish it anew"
+        yield Problem("manifest", f"{path}/{layout.MANIFEST}", message, "note")
+    elif manifest.to_json() != data:
         yield Problem("manifest", f"{path}/{layout.MANIFEST}", "is not canonical JSON", "note")
     source = f"{path}/{layout.SOURCE}"
     try:
