@@ -6,8 +6,10 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 
+from spade_envs.gates.context import Context, Fingerprint
 from spade_envs.gates.finding import failed, fault_text, skipped
 from spade_envs.gates.lane import OutOfTimeError, StalledError
+from spade_envs.gates.policies import Policy
 from spade_envs.gates.ports import SandboxPort
 from spade_envs.gates.subject import Depth, Subject
 from spade_envs.gates.table import GATES, GATES_VERSION, LIMITS_GATE, Gate
@@ -30,6 +32,10 @@ def check(
     seeds: int = 20,
     deadline_s: float = 120.0,
     trusted_imports: tuple[str, ...] = (),
+    known: Sequence[Fingerprint] = (),
+    evaluation: Sequence[str] = (),
+    certificate: Report | None = None,
+    agent: Policy | None = None,
     progress: Callable[[GateResult], None] | None = None,
 ) -> Report:
     """Return every gate's verdict on a source.
@@ -51,6 +57,10 @@ def check(
             `elsewhere` must have been opened with them as `libraries`. That the library uses
             process-wide randomness or leaves traces in the process is then a warning: whether it
             matters is for the gates that compare episodes to say.
+        known: fingerprints of environments that this one must not repeat, without its own.
+        evaluation: texts of evaluation tasks that must not occur in it.
+        certificate: an earlier report on it, which must still hold.
+        agent: a policy, such as a model, to measure the hint's worth with.
         progress: called with each result as it is known.
 
     Raises:
@@ -69,11 +79,13 @@ def check(
         seed_count=QUICK_SEEDS if depth == "quick" else seeds,
         deadline=begun + deadline_s,
         trusted_imports=trusted_imports,
+        context=Context(tuple(known), tuple(evaluation), certificate, agent, GATES_VERSION),
     )
     results = []
     try:
         for result in _results(subject):
             results.append(result)
+            subject.results.append(result)
             if progress is not None:
                 progress(result)
         return _report(subject, results, begun)

@@ -6,13 +6,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
+from spade_envs.gates.context import Context
 from spade_envs.gates.lane import Job, Lane
 from spade_envs.gates.policies import Policy, boxed, script
 from spade_envs.gates.ports import Mode, SandboxPort
 from spade_envs.gates.probes import scripts
 from spade_envs.gates.trace import Trace, info_text
 from spade_envs.sandbox.policy import LintFinding, lint
-from spade_envs.types import EnvSource, Fault, Interface, Limits
+from spade_envs.types import EnvSource, Fault, GateResult, Interface, Limits
 
 Depth = Literal["quick", "standard", "deep"]
 LaneName = Literal["plain", "restricted", "poisoned", "elsewhere"]
@@ -47,6 +48,9 @@ class Subject:
     """Libraries that the source may import; what they do in the process is not held against it."""
     deadline: float = float("inf")
     """Moment on the monotonic clock after which gates stop."""
+    context: Context = field(default_factory=Context)
+    results: list[GateResult] = field(default_factory=list)
+    """What the gates before this one said."""
 
     def __post_init__(self) -> None:
         self._first_seed = int(self.source.sha256[:7], 16)
@@ -56,6 +60,7 @@ class Subject:
         self._references: dict[tuple[int, int], Trace] = {}
         self._starts: dict[tuple[int, int], Trace] = {}
         self._samples: dict[Sample, Trace] = {}
+        self._hints: dict[tuple[int, int], str | Fault] = {}
 
     @property
     def findings(self) -> tuple[LintFinding, ...]:
@@ -169,6 +174,26 @@ class Subject:
             self._solutions[level, seed] = actions
             self._starts.setdefault((level, seed), start)
         return {seed: self._solutions[level, seed] for seed in wanted}
+
+    def hints(self, level: int, seeds: Sequence[int]) -> dict[int, str]:
+        """Return the hints right after reset, asked for once and kept; seeds that fail are left out.
+
+        Raises:
+            StalledError: a hint took too long.
+        """
+        lane = self.plain
+        missing = [seed for seed in seeds if (level, seed) not in self._hints]
+        jobs = [Job(level, seed, script(())) for seed in missing]
+        for live in lane.begin(jobs, fresh=False) if jobs else ():
+            lane.check_time()
+            answer = live.start.fault or lane.worker.hint(live.instance)
+            if live.instance >= 0:
+                lane.give(level, live.instance, keep=not isinstance(answer, Fault))
+            if isinstance(answer, Fault):
+                lane.note(Trace(level, live.job.seed, replace(live.start, fault=answer)))
+            self._hints[level, live.job.seed or 0] = answer
+        found = {seed: self._hints[level, seed] for seed in seeds}
+        return {seed: hint for seed, hint in found.items() if isinstance(hint, str)}
 
     def references(self, level: int, seeds: Sequence[int] | None = None) -> list[Trace]:
         """Return the reference episodes of a level, each played on a fresh instance.
