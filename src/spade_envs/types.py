@@ -204,7 +204,7 @@ class ResetOutcome:
     """True if the observation was longer than the limit and was cut."""
 
 
-class StepOutcome(msgspec.Struct, frozen=True, kw_only=True):
+class StepOutcome(msgspec.Struct, frozen=True):
     """Result of one step. After a fault: reward 0.0, `truncated`, and `fault` set.
 
     A Struct, because one is made for every step: it costs a tenth of a frozen dataclass.
@@ -222,6 +222,26 @@ class StepOutcome(msgspec.Struct, frozen=True, kw_only=True):
     def done(self) -> bool:
         """Whether the episode has ended."""
         return self.terminated or self.truncated
+
+
+@dataclass(frozen=True, slots=True)
+class StepBatch:
+    """Results of one step in each of several instances, as columns of equal length.
+
+    Most steps bring a text and a number and nothing else; the others have a `StepOutcome`.
+    """
+
+    observations: list[str]
+    rewards: list[float]
+    marked: dict[int, StepOutcome]
+    """By row: the outcomes that end an episode, carry an info, were cut, or failed."""
+
+    def outcomes(self) -> list[StepOutcome]:
+        """Return the rows as outcomes."""
+        rows = list(map(StepOutcome, self.observations, self.rewards))
+        for row, outcome in self.marked.items():
+            rows[row] = outcome
+        return rows
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,6 +19,7 @@ from spade_envs.types import (
     Interface,
     Limits,
     ResetOutcome,
+    StepBatch,
     StepOutcome,
 )
 
@@ -79,6 +80,17 @@ class LocalSession:
     def step(self, requests: Sequence[tuple[int, str]]) -> list[StepOutcome]:
         """Take one step each."""
         return [_step_outcome(self._table.step(instance, action)) for instance, action in requests]
+
+    def step_batch(self, instances: Sequence[int], actions: Sequence[str]) -> StepBatch:
+        """Take one step in each instance."""
+        outcomes = self.step(list(zip(instances, actions, strict=True)))
+        marked = {
+            row: outcome
+            for row, outcome in enumerate(outcomes)
+            if outcome.done or outcome.info or outcome.observation_cut
+        }
+        shown = [outcome.observation for outcome in outcomes]
+        return StepBatch(shown, [outcome.reward for outcome in outcomes], marked)
 
     def hint(self, instance: int) -> str | Fault:
         """Return the hint for the instance's current state."""

@@ -12,7 +12,15 @@ from typing import Any, Literal, Protocol, TypeAlias
 from spade_envs.errors import ConfigError, EnvironmentFault
 from spade_envs.play.local import LocalSession
 from spade_envs.sandbox import Sandbox, sandbox_for
-from spade_envs.types import EnvSource, Fault, Interface, Limits, ResetOutcome, StepOutcome
+from spade_envs.types import (
+    EnvSource,
+    Fault,
+    Interface,
+    Limits,
+    ResetOutcome,
+    StepBatch,
+    StepOutcome,
+)
 
 Isolation: TypeAlias = Literal["process", "none"]
 ResetRequest: TypeAlias = tuple[int, int | None, dict[str, Any] | None]
@@ -46,6 +54,10 @@ class Session(Protocol):
 
     def step(self, requests: Sequence[tuple[int, str]]) -> list[StepOutcome]:
         """Take one step each; a request is `(instance, action)`."""
+        ...
+
+    def step_batch(self, instances: Sequence[int], actions: Sequence[str]) -> StepBatch:
+        """Take one step in each of the instances; actions in the same order."""
         ...
 
     def hint(self, instance: int) -> str | Fault:

@@ -23,7 +23,7 @@ from spade_envs.play.env import (
 )
 from spade_envs.play.session import Isolation, Session, create_all, open_session
 from spade_envs.spaces import AnyText
-from spade_envs.types import Fault, Limits, StepOutcome
+from spade_envs.types import Fault, Limits, StepBatch, StepOutcome
 
 Seeds = int | Sequence[int | None] | None
 
@@ -62,10 +62,11 @@ class SandboxedVectorEnv(VectorEnv[tuple[str, ...], Sequence[str], NDArray[Any]]
         self.single_action_space = AnyText()
         self.observation_space = batch_space(self.single_observation_space, self.num_envs)
         self.action_space = batch_space(self.single_action_space, self.num_envs)
-        self._instances = create_all(session, levels)
+        self._instances = tuple(create_all(session, levels))
         self._rngs = [np.random.default_rng() for _ in levels]
         self._over = np.ones(self.num_envs, dtype=np.bool_)
-        self._turns, self._totals = [0] * self.num_envs, [0.0] * self.num_envs
+        self._turns = np.zeros(self.num_envs, dtype=np.int64)
+        self._totals = np.zeros(self.num_envs)
         self._started = False
         self._reset_faults: dict[int, Fault] = {}
         self._options: dict[str, Any] | None = None
@@ -105,21 +106,22 @@ class SandboxedVectorEnv(VectorEnv[tuple[str, ...], Sequence[str], NDArray[Any]]
             ResetNeeded: no reset came first, or, with autoreset disabled, an episode is over.
         """
         actions = self._checked(actions)
-        waiting = self._over.copy()
-        if self.autoreset_mode is AutoresetMode.DISABLED and waiting.any():
-            ended = np.flatnonzero(waiting).tolist()
-            raise gym.error.ResetNeeded(f"reset the ended instances first: {ended}")
-        running = np.flatnonzero(~waiting).tolist() if waiting.any() else list(range(self.num_envs))
+        over = self._over
+        waiting = np.flatnonzero(over).tolist() if over.any() else []
+        if waiting and self.autoreset_mode is AutoresetMode.DISABLED:
+            raise gym.error.ResetNeeded(f"reset the ended instances first: {waiting}")
         infos: list[Mapping[str, Any] | None] = [None] * self.num_envs
-        paid, over, cut = self._note(running, self._take(running, actions), infos)
-        rewards = self._spread(running, paid, np.float64)
-        terminated = self._spread(running, over, np.bool_)
-        truncated = self._spread(running, cut, np.bool_)
+        if waiting or self._reset_faults:
+            rewards, terminated, truncated = self._step_some(actions, infos)
+        else:
+            batch = self._session.step_batch(self._instances, actions)
+            self._observations = batch.observations
+            rewards, terminated, truncated = self._note(batch, infos)
         self._over = terminated | truncated
         if self.autoreset_mode is AutoresetMode.SAME_STEP:
             self._reset_ended(infos)
-        elif waiting.any():
-            begun = self._begin([int(i) for i in np.flatnonzero(waiting)], [None] * self.num_envs)
+        elif waiting:
+            begun = self._begin(waiting, [None] * self.num_envs)
             infos = [new if new is not None else old for new, old in zip(begun, infos, strict=True)]
         flags = (terminated, truncated)
         return tuple(self._observations), rewards, *flags, batch_infos(infos)
@@ -159,62 +161,61 @@ class SandboxedVectorEnv(VectorEnv[tuple[str, ...], Sequence[str], NDArray[Any]]
                 self._observations[index], infos[index] = outcome.observation, dict(outcome.info)
         return infos
 
-    def _spread(self, indices: list[int], values: Sequence[Any], dtype: Any) -> NDArray[Any]:
-        """Return an array `[N]` with the values at their indices, zero elsewhere."""
-        if len(indices) == self.num_envs:
-            return np.array(values, dtype=dtype)
-        array = np.zeros(self.num_envs, dtype=dtype)
-        array[indices] = values
-        return array
-
-    def _take(self, running: Sequence[int], actions: Sequence[str]) -> list[StepOutcome]:
-        if not self._reset_faults:
-            instances = self._instances
-            requests = [(instances[index], actions[index]) for index in running]
-            return self._session.step(requests) if requests else []
-        sound = [index for index in running if index not in self._reset_faults]
-        requests = [(self._instances[index], actions[index]) for index in sound]
-        taken = dict(zip(sound, self._session.step(requests) if requests else [], strict=True))
-        return [
-            taken[index]
-            if index in taken
-            else StepOutcome(truncated=True, fault=self._reset_faults[index])
-            for index in running
+    def _step_some(
+        self, actions: Sequence[str], infos: list[Mapping[str, Any] | None]
+    ) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
+        """Step the instances that are in an episode; those that failed to start end theirs."""
+        sound = [
+            index
+            for index, is_over in enumerate(self._over.tolist())
+            if not is_over and index not in self._reset_faults
         ]
+        batch = self._session.step_batch(
+            [self._instances[index] for index in sound], [actions[index] for index in sound]
+        )
+        rows = self._observations
+        whole = StepBatch(rows, [0.0] * self.num_envs, {})
+        for index, fault in self._reset_faults.items():
+            if not self._over[index]:
+                whole.marked[index] = StepOutcome(truncated=True, fault=fault)
+        for row, index in enumerate(sound):
+            rows[index], whole.rewards[index] = batch.observations[row], batch.rewards[row]
+            if row in batch.marked:
+                whole.marked[index] = batch.marked[row]
+        return self._note(whole, infos)
 
     def _note(
-        self,
-        running: Sequence[int],
-        outcomes: Sequence[StepOutcome],
-        infos: list[Mapping[str, Any] | None],
-    ) -> tuple[list[float], list[bool], list[bool]]:
-        """Note what the instances said, held to what the environment declares.
+        self, batch: StepBatch, infos: list[Mapping[str, Any] | None]
+    ) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
+        """Note a step of every instance, held to what the environment declares.
 
-        Returns rewards, terminations and truncations of the running instances. One pass: this is
-        the host's share of every batch.
+        Returns rewards, terminations and truncations `[N]`; those of instances that are over are
+        zero. Whole columns at a time: this is the host's share of every batch.
         """
-        turns, totals, observations = self._turns, self._totals, self._observations
-        most = self._session.interface.max_turns
-        paid: list[float] = []
-        ended: list[bool] = []
-        cut: list[bool] = []
-        for index, outcome in zip(running, outcomes, strict=True):
-            reward = outcome.reward
-            turn = turns[index] = turns[index] + 1
-            total = totals[index] = totals[index] + reward
-            terminated, truncated = outcome.terminated, outcome.truncated
-            if turn >= most or terminated or truncated:
-                outcome = held_to(self._session.interface, outcome, turn, total)
-                reward, terminated = outcome.reward, outcome.terminated
-                truncated = outcome.truncated
-            paid.append(reward)
-            ended.append(terminated)
-            cut.append(truncated)
+        rewards = np.array(batch.rewards)
+        terminated = np.zeros(self.num_envs, dtype=np.bool_)
+        truncated = np.zeros(self.num_envs, dtype=np.bool_)
+        turns, totals = self._turns, self._totals
+        turns += 1
+        totals += rewards
+        late = []
+        if turns.max() >= self.interface.max_turns:
+            spent = (turns >= self.interface.max_turns) & ~self._over
+            late = [index for index in np.flatnonzero(spent).tolist() if index not in batch.marked]
+        for index in (*batch.marked, *late):
+            known = batch.marked.get(index)
+            outcome = known or StepOutcome(self._observations[index], batch.rewards[index])
+            if turns[index] >= self.interface.max_turns or outcome.done:
+                turn, total = int(turns[index]), float(totals[index])
+                outcome = held_to(self.interface, outcome, turn, total)
+            rewards[index] = outcome.reward
+            terminated[index], truncated[index] = outcome.terminated, outcome.truncated
             if outcome.fault is None:
-                observations[index], infos[index] = outcome.observation, outcome.info
+                self._observations[index], infos[index] = outcome.observation, outcome.info
             else:
-                observations[index], infos[index] = FAULT_TEXT, fault_info(outcome.fault)
-        return paid, ended, cut
+                self._observations[index] = FAULT_TEXT
+                infos[index] = fault_info(outcome.fault)
+        return rewards, terminated, truncated
 
     def _seeds(self, seed: Seeds) -> list[int | None]:
         if seed is None:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from spade_envs.sandbox.protocol import Replay
+from spade_envs.types import StepOutcome
 
 
 @dataclass(slots=True)
@@ -42,6 +43,14 @@ class Instance:
         self.playing, self.seed, self.options = True, seed, options
         self.actions = []
         self.last_observation = observation
+
+    def note(self, action: str, answer: str | StepOutcome) -> None:
+        """Note a step: the observation, or what else it brought."""
+        if isinstance(answer, StepOutcome) and answer.fault is not None:
+            self.playing = False
+            return
+        self.last_observation = answer if isinstance(answer, str) else answer.observation
+        self.actions.append(action)
 
     def copy(self, generation: int) -> Instance:
         """Return the record of a copy that the worker made."""

@@ -2,7 +2,7 @@
 
 Every call into the environment happens in `Table`; whatever it raises, and whatever it returns
 that is not what the contract says, becomes a fault. Replies are tuples in the order of
-`protocol.Reply`.
+`protocol.Reply`, or `Columns` in the order of `protocol.StepReplies`.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 import random
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from time import perf_counter
 from typing import Any
 
@@ -21,6 +22,7 @@ from spade_envs.sandbox.protocol import EMPTY_INFO, MAX_DEPTH, check_json
 
 ReplyTuple = tuple[int, str, float, bool, bool, bool, bytes, Any]
 FaultTuple = tuple[str, str, str]
+MarkTuple = tuple[int, bool, bool, bool, bytes, Any]
 
 _MAX_MESSAGE = 1000
 _MAX_TRACEBACK = 8000
@@ -34,6 +36,21 @@ FLUSH_CHARS = 16 * 1024
 # Bound now, since `poison` and foreign code may replace them.
 _seed_python, _get_python, _set_python = random.seed, random.getstate, random.setstate
 _seed_numpy, _get_numpy, _set_numpy = np.random.seed, np.random.get_state, np.random.set_state
+
+
+@dataclass(slots=True)
+class Columns:
+    """Replies to steps that wait to be sent."""
+
+    observations: list[str] = field(default_factory=list)
+    rewards: list[float] = field(default_factory=list)
+    marks: list[MarkTuple] = field(default_factory=list)
+
+    def clear(self) -> None:
+        """Forget what was sent."""
+        self.observations.clear()
+        self.rewards.clear()
+        self.marks.clear()
 
 
 class _Breach(Exception):
@@ -113,63 +130,79 @@ class Table:
 
     def step(self, number: int, action: str) -> ReplyTuple:
         """Take one step."""
-        replies: list[ReplyTuple] = []
-        self.steps([(number, action)], replies, _NO_COUNTER, _never)
-        return replies[0]
+        columns = Columns()
+        self.steps([number], [action], columns, _NO_COUNTER, _never)
+        mark = columns.marks[0] if columns.marks else (0, False, False, False, EMPTY_INFO, None)
+        return number, columns.observations[0], columns.rewards[0], *mark[1:]
 
     def steps(
         self,
-        items: Sequence[tuple[int, str]],
-        replies: list[ReplyTuple],
+        numbers: Sequence[int],
+        actions: Sequence[str],
+        columns: Columns,
         counters: Any,
         flush: Callable[[int], float],
     ) -> None:
-        """Take one step in each `(instance, action)`, and append the replies.
+        """Take one step in each instance, and append what they say to the columns.
 
         The checks are spelled out here, since they run for every step of every instance.
 
         Args:
-            items: instances and actions.
-            replies: where the replies go; emptied by `flush`.
+            numbers: the instances.
+            actions: one for each.
+            columns: where the replies go; emptied by `flush`.
             counters: its first element is set to the index of the item under way.
             flush: called when what is there should be sent; returns when it wants to be called
                 again, in the time of `perf_counter`.
         """
         envs, most = self.envs, self._most_chars
+        observations, rewards = columns.observations, columns.rewards
         due = flush(0)
-        for index, (number, action) in enumerate(items):
+        for index, number in enumerate(numbers):
             counters[0] = index
             try:
-                result = envs[number].step(action)
+                if self.keep_global_rng and number in self._rng:
+                    _restore_global(self._rng[number])
+                result = envs[number].step(actions[index])
                 if type(result) is not tuple or len(result) != 5:
                     raise _Breach(f"step returned {_describe(result)}, not a 5-tuple")
                 text, reward, terminated, truncated, info = result
-                cut, data = False, EMPTY_INFO
-                if type(text) is not str or len(text) > most or not text.isascii():
-                    text, cut = self._observation(text)
-                if type(reward) is not float or reward - reward != 0.0:
-                    reward = _reward(reward)
-                if type(terminated) is not bool:
-                    terminated = _flag("terminated", terminated)
-                if type(truncated) is not bool:
-                    truncated = _flag("truncated", truncated)
-                if info or type(info) is not dict:
-                    data = self._info(info)
-                replies.append((number, text, reward, terminated, truncated, cut, data, None))
-                size = len(text)
+                if (
+                    terminated is not False
+                    or truncated is not False
+                    or type(text) is not str
+                    or len(text) > most
+                    or not text.isascii()
+                    or type(reward) is not float
+                    or reward - reward != 0.0
+                    or info
+                    or type(info) is not dict
+                ):
+                    text, reward = self._marked(result, columns)
             except BaseException as error:  # noqa: BLE001  the boundary
-                replies.append(failed(number, fault_of(error)))
-                size = 0
-            if perf_counter() > due or size > FLUSH_CHARS or len(replies) >= FLUSH_REPLIES:
+                row, fault = len(observations), fault_of(error)
+                columns.marks.append((row, False, True, False, EMPTY_INFO, fault))
+                text, reward = "", 0.0
+            observations.append(text)
+            rewards.append(reward)
+            if self.keep_global_rng:
+                self._rng[number] = _global_state()
+            if (
+                perf_counter() > due
+                or len(text) > FLUSH_CHARS
+                or len(observations) >= FLUSH_REPLIES
+            ):
                 due = flush(index + 1)
 
-    def step_with_global_rng(self, number: int, action: str) -> ReplyTuple:
-        """Take one step with the global generators in the state that this instance left them in."""
-        if number in self._rng:
-            _restore_global(self._rng[number])
-        reply = self.step(number, action)
-        self._rng[number] = _global_state()
-        return reply
+    def _marked(self, result: tuple[Any, ...], columns: Columns) -> tuple[str, float]:
+        """Check a result that is not plain, and mark its row if there is something to tell."""
+        text, cut = self._observation(result[0])
+        reward = _reward(result[1])
+        ends = _flag("terminated", result[2]), _flag("truncated", result[3])
+        info = self._info(result[4])
+        if cut or any(ends) or info:
+            columns.marks.append((len(columns.observations), *ends, cut, info, None))
+        return text, reward
 
     def ask(self, number: int, what: str) -> tuple[Any, FaultTuple | None]:
         """Return the hint (text) or the solution (actions) of the current state."""

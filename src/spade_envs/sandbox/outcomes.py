@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any, Literal, TypeAlias
 
@@ -9,7 +10,7 @@ import msgspec
 
 from spade_envs.sandbox.channel import Broken
 from spade_envs.sandbox.history import Instance
-from spade_envs.sandbox.protocol import FaultData, Reply, check_json
+from spade_envs.sandbox.protocol import FaultData, Mark, Reply, StepReplies, check_json
 from spade_envs.types import Fault, Json, Limits, ResetOutcome, StepOutcome
 
 Op: TypeAlias = Literal["load", "create", "reset", "step", "hint", "solution", "probe"]
@@ -18,44 +19,42 @@ _INFINITY = float("inf")
 _decode_info = msgspec.msgpack.Decoder(dict[str, Any]).decode
 
 
-def accept_steps(
-    replies: Sequence[Reply],
-    positions: Sequence[int],
-    items: Sequence[tuple[int, str]],
-    instances: Sequence[Instance],
-    outcomes: list[Any],
-    limits: Limits,
-) -> None:
-    """Turn replies to steps into outcomes at `positions`, and note them in the records.
+Answer: TypeAlias = str | StepOutcome
+"""The observation of a step that brought nothing else but a reward, or what it brought."""
+
+
+def accept_steps(replies: StepReplies, limits: Limits) -> list[Answer]:
+    """Return one answer per row of a frame of replies to a step.
 
     Raises:
-        Broken: a reply is out of turn, or the worker passed on what it should have refused.
+        Broken: the worker passed on what it should have refused.
     """
-    most_chars, most_info = limits.max_observation_chars, limits.max_info_bytes
-    for position, reply in zip(positions, replies, strict=False):
-        number, action = items[position]
-        if reply.instance != number:
-            raise Broken("protocol", f"a reply of instance {reply.instance} out of turn")
-        instance = instances[position]
-        if reply.fault is not None:
-            instance.playing = False
-            outcomes[position] = faulted("step", fault_from(reply.fault, "step"))
-            continue
-        observation, reward, info = reply.observation, reply.reward, reply.info
-        if len(observation) > most_chars:
-            raise Broken("protocol", "an observation over the limit")
-        if not -_INFINITY < reward < _INFINITY:
-            raise Broken("protocol", f"the reward {reward!r}")
-        outcomes[position] = StepOutcome(
-            observation=observation,
-            reward=reward,
-            terminated=reply.terminated,
-            truncated=reply.truncated,
-            info=decode_info(info, most_info) if info else {},
-            observation_cut=reply.cut,
-        )
-        instance.actions.append(action)
-        instance.last_observation = observation
+    observations, rewards = replies.observations, replies.rewards
+    if max(map(len, observations)) > limits.max_observation_chars:
+        raise Broken("protocol", "an observation over the limit")
+    if not -_INFINITY < sum(rewards) < _INFINITY and not all(map(math.isfinite, rewards)):
+        raise Broken("protocol", "a reward that is not finite")
+    answers: list[Answer] = observations  # type: ignore[assignment]
+    last = -1
+    for mark in replies.marks:
+        if not last < mark.row < len(observations):
+            raise Broken("protocol", f"a mark at row {mark.row} out of turn")
+        last = mark.row
+        answers[last] = _marked(mark, observations[last], rewards[last], limits)
+    return answers
+
+
+def _marked(mark: Mark, observation: str, reward: float, limits: Limits) -> StepOutcome:
+    if mark.fault is not None:
+        return StepOutcome(truncated=True, fault=fault_from(mark.fault, "step"))
+    return StepOutcome(
+        observation=observation,
+        reward=reward,
+        terminated=mark.terminated,
+        truncated=mark.truncated,
+        info=decode_info(mark.info, limits.max_info_bytes) if mark.info else {},
+        observation_cut=mark.cut,
+    )
 
 
 def accept_resets(

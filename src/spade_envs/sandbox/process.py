@@ -16,7 +16,15 @@ import msgspec
 
 from spade_envs.sandbox.channel import Broken, Channel, decode
 from spade_envs.sandbox.outcomes import fault_from
-from spade_envs.sandbox.protocol import MAX_VALUE_BYTES, Load, Mode, Replies, Reply, Value
+from spade_envs.sandbox.protocol import (
+    MAX_VALUE_BYTES,
+    Load,
+    Mode,
+    Replies,
+    Reply,
+    StepReplies,
+    Value,
+)
 from spade_envs.types import EnvSource, Fault, Interface, Limits
 
 _FRAME_SLACK = 65_536
@@ -34,6 +42,7 @@ class Loaded(msgspec.Struct, frozen=True):
 
 
 _replies = msgspec.msgpack.Decoder(Replies)
+_step_replies = msgspec.msgpack.Decoder(StepReplies)
 _value = msgspec.msgpack.Decoder(Value)
 _loaded = msgspec.msgpack.Decoder(Loaded)
 
@@ -117,6 +126,21 @@ class WorkerProcess:
         if not 0 < len(message.replies) <= expected:
             raise Broken("protocol", f"{len(message.replies)} replies where {expected} are due")
         return message.replies
+
+    def step_replies(self, request: int, expected: int, timeout_s: float) -> StepReplies:
+        """Return the next replies to a step; at least one row, at most `expected`.
+
+        Raises:
+            Broken: the instance under way is at fault (see `under_way`).
+        """
+        most = self._reply_bytes * expected + _FRAME_SLACK
+        message: StepReplies = decode(_step_replies, self._receive(most, timeout_s))
+        if message.request != request:
+            raise Broken("protocol", "a reply to another request")
+        rows = len(message.observations)
+        if not 0 < rows <= expected or rows != len(message.rewards):
+            raise Broken("protocol", f"{rows} replies where {expected} are due")
+        return message
 
     def expect_silence(self) -> None:
         """Check that nothing came beyond the replies that were due.

@@ -2,8 +2,9 @@
 
 A frame is a 4-byte little-endian length and a msgpack array `[request, ...]`. The host draws a
 fresh random request id for every request; a reply that carries another id is a protocol fault.
-Step and reset replies are arrays of `Reply`, one for each instance, in the order asked for; a
-worker may send them in several frames. Nothing is ever unpickled.
+Replies to a reset are `Reply`s, replies to a step are columns (`StepReplies`), one row for each
+instance in the order asked for; a worker may send them in several frames. Nothing is ever
+unpickled.
 """
 
 from __future__ import annotations
@@ -54,10 +55,11 @@ class Reset(msgspec.Struct, frozen=True, array_like=True, tag=3):
 
 
 class Step(msgspec.Struct, frozen=True, array_like=True, tag=4):
-    """Take one step in each `(instance, action)`."""
+    """Take one step in each instance; both lists are of equal length."""
 
     request: int
-    items: list[tuple[int, str]]
+    instances: list[int]
+    actions: list[str]
 
 
 class Ask(msgspec.Struct, frozen=True, array_like=True, tag=5):
@@ -78,7 +80,7 @@ class Probe(msgspec.Struct, frozen=True, array_like=True, tag=6):
 
 
 class Replay(msgspec.Struct, frozen=True, array_like=True, tag=7):
-    """Rebuild an instance in a fresh worker; answered like a step."""
+    """Rebuild an instance in a fresh worker; answered by one `Reply`."""
 
     request: int
     instance: int
@@ -120,10 +122,31 @@ class Reply(msgspec.Struct, array_like=True, forbid_unknown_fields=True, gc=Fals
 
 
 class Replies(msgspec.Struct, array_like=True, forbid_unknown_fields=True, gc=False):
-    """One frame of replies to a reset, step or replay."""
+    """One frame of replies to a reset or replay."""
 
     request: int
     replies: list[Reply]
+
+
+class Mark(msgspec.Struct, array_like=True, forbid_unknown_fields=True, gc=False):
+    """What a step brought besides its observation and its reward."""
+
+    row: Index
+    terminated: bool
+    truncated: bool
+    cut: bool
+    info: bytes
+    fault: FaultData | None
+
+
+class StepReplies(msgspec.Struct, array_like=True, forbid_unknown_fields=True, gc=False):
+    """One frame of replies to a step, as columns: most steps bring a text and a number only."""
+
+    request: int
+    observations: list[str]
+    rewards: list[float]
+    marks: list[Mark]
+    """In ascending order of their rows, each row at most once."""
 
 
 class Value(msgspec.Struct, array_like=True, forbid_unknown_fields=True, gc=False):

@@ -9,14 +9,13 @@ from __future__ import annotations
 import mmap
 import os
 import select
-from collections.abc import Callable
 from time import perf_counter
 from typing import Any
 
 import msgspec
 
 from spade_envs.sandbox import audit, execution, instances, poison, probes
-from spade_envs.sandbox.instances import ReplyTuple, Table
+from spade_envs.sandbox.instances import Columns, ReplyTuple, Table
 from spade_envs.sandbox.protocol import (
     HEADER_BYTES,
     Ask,
@@ -126,16 +125,12 @@ class _Server:
         self._channel = channel
         self._counters = counters
         self._table = table
-        self._step = table.step_with_global_rng if table.keep_global_rng else table.step
 
     def answer(self, request: Request) -> None:
         if isinstance(request, Step):
-            if self._table.keep_global_rng:
-                self._stream(request.request, request.items, self._step)
-            else:
-                self._stream_steps(request)
+            self._stream_steps(request)
         elif isinstance(request, Reset):
-            self._stream(request.request, request.items, self._table.reset)
+            self._stream_resets(request)
         elif isinstance(request, Replay):
             self._channel.send((request.request, [self._replay(request)]))
         elif not isinstance(request, Load):
@@ -143,23 +138,23 @@ class _Server:
 
     def _stream_steps(self, request: Step) -> None:
         """Take the steps; replies are sent together unless that makes one wait."""
-        replies: list[ReplyTuple] = []
-        number, items, send = request.request, request.items, self._channel.send
+        columns, count = Columns(), len(request.instances)
+        number, send = request.request, self._channel.send
 
         def flush(done: int) -> float:
-            if replies and done < len(items):
-                send((number, replies))
-                replies.clear()
+            if columns.observations and done < count:
+                send((number, columns.observations, columns.rewards, columns.marks))
+                columns.clear()
             return perf_counter() + FLUSH_AFTER_S
 
-        self._table.steps(items, replies, self._counters, flush)
-        send((number, replies))
+        self._table.steps(request.instances, request.actions, columns, self._counters, flush)
+        send((number, columns.observations, columns.rewards, columns.marks))
 
-    def _stream(self, request: int, items: Any, act: Callable[..., ReplyTuple]) -> None:
-        """Run `act` on each item and send each reply at once."""
-        for index, item in enumerate(items):
+    def _stream_resets(self, request: Reset) -> None:
+        """Reset the instances and send each reply at once."""
+        for index, item in enumerate(request.items):
             self._counters[0] = index
-            self._channel.send((request, [act(*item)]))
+            self._channel.send((request.request, [self._table.reset(*item)]))
 
     def _replay(self, request: Replay) -> ReplyTuple:
         table, number = self._table, request.instance
@@ -170,7 +165,7 @@ class _Server:
         for action in request.actions:
             if reply[-1] is not None:
                 break
-            reply = self._step(number, action)
+            reply = table.step(number, action)
         return reply
 
     def _answer_value(self, request: Create | Ask | Probe | Discard) -> None:

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from spade_envs.sandbox.channel import Broken, Channel, decode
 from spade_envs.sandbox.history import Instance
 from spade_envs.sandbox.outcomes import accept_steps, decode_info
-from spade_envs.sandbox.protocol import Discard, Replies, Reply, check_json
-from spade_envs.types import Limits
+from spade_envs.sandbox.protocol import Discard, FaultData, Mark, Replies, StepReplies, check_json
+from spade_envs.types import Fault, Limits, StepOutcome
 
 json_values = st.recursive(
     st.none() | st.booleans() | st.integers(-(2**63), 2**63 - 1) | st.text(max_size=8)
@@ -103,13 +103,13 @@ def test_request_ids_do_not_repeat(ends):
 
 @given(st.binary(max_size=200))
 @settings(max_examples=300, deadline=None)
-def test_random_bytes_decode_or_are_a_protocol_fault(data):
-    decoder = msgspec.msgpack.Decoder(Replies)
+@pytest.mark.parametrize("kind", [Replies, StepReplies])
+def test_random_bytes_decode_or_are_a_protocol_fault(kind, data):
     try:
-        decoded = decode(decoder, memoryview(data))
+        decoded = decode(msgspec.msgpack.Decoder(kind), memoryview(data))
     except Broken as broken:
         decoded = broken.kind
-    assert decoded == "protocol" or isinstance(decoded, Replies)
+    assert decoded == "protocol" or isinstance(decoded, kind)
 
 
 @given(json_values)
@@ -126,30 +126,39 @@ def test_what_is_not_plain_json_is_refused(value):
         check_json(value)
 
 
-def reply(**changes) -> Reply:
-    fields = {"instance": 3, "observation": "x", "reward": 0.5, "terminated": False,
-              "truncated": False, "cut": False, "info": b"", "fault": None}  # fmt: skip
-    return Reply(**{**fields, **changes})
+def accept(observation="x", reward=0.5, **changes):
+    """Accept a frame of three rows, of which the middle one is given."""
+    marks = []
+    if changes:
+        fields = {"row": 1, "terminated": False, "truncated": False, "cut": False, "info": b"",
+                  "fault": None}  # fmt: skip
+        marks = [Mark(**{**fields, **changes})]
+    frame = StepReplies(7, ["a", observation, "c"], [0.0, reward, 1.0], marks)
+    return accept_steps(frame, Limits(max_observation_chars=10))
 
 
-def accept(one: Reply):
-    outcomes = [None]
-    instance = Instance(level=0, generation=1, playing=True)
-    accept_steps([one], [0], [(3, "go")], [instance], outcomes, Limits(max_observation_chars=10))
-    return outcomes[0], instance
+def test_plain_rows_are_accepted_as_they_are():
+    assert accept() == ["a", "x", "c"]
 
 
-def test_a_good_reply_is_accepted_and_noted():
-    outcome, instance = accept(reply())
-    assert (outcome.observation, outcome.reward) == ("x", 0.5)
-    assert instance.actions == ["go"]
-    assert instance.last_observation == "x"
+def test_a_marked_row_becomes_an_outcome():
+    info = msgspec.msgpack.encode({"success": True})
+    first, outcome, last = accept(terminated=True, info=info, cut=True)
+    assert (first, last) == ("a", "c")
+    assert (outcome.observation, outcome.reward, outcome.terminated) == ("x", 0.5, True)
+    assert outcome.info == {"success": True}
+    assert outcome.observation_cut
+
+
+def test_a_fault_hides_what_came_with_it():
+    outcome = accept(reward=9.0, fault=FaultData("exception", "boom"))[1]
+    assert (outcome.reward, outcome.truncated, outcome.fault.message) == (0.0, True, "boom")
 
 
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"instance": 4}, "out of turn"),
+        ({"row": 3}, "out of turn"),
         ({"observation": "x" * 11}, "over the limit"),
         ({"reward": math.inf}, "reward"),
         ({"reward": math.nan}, "reward"),
@@ -158,10 +167,30 @@ def test_a_good_reply_is_accepted_and_noted():
         ({"info": b"x" * 70_000}, "more than"),
     ],
 )
-def test_a_bad_reply_breaks_the_worker_and_is_not_noted(changes, words):
+def test_a_bad_reply_breaks_the_worker(changes, words):
     with pytest.raises(Broken, match=words) as caught:
-        accept(reply(**changes))
+        accept(**changes)
     assert caught.value.kind == "protocol"
+
+
+def test_marks_must_ascend():
+    marks = [Mark(row, False, True, False, b"", None) for row in (1, 1)]
+    with pytest.raises(Broken, match="out of turn"):
+        accept_steps(StepReplies(7, ["a", "b"], [0.0, 0.0], marks), Limits())
+
+
+def test_great_finite_rewards_whose_sum_is_infinite_are_accepted():
+    frame = StepReplies(7, ["a", "b"], [1.7e308, 1.7e308], [])
+    assert accept_steps(frame, Limits()) == ["a", "b"]
+
+
+def test_steps_are_noted_unless_they_failed():
+    instance = Instance(level=0, generation=1, playing=True)
+    instance.note("go", "x")
+    instance.note("win", StepOutcome("y", 1.0, terminated=True))
+    assert (instance.actions, instance.last_observation) == (["go", "win"], "y")
+    instance.note("on", StepOutcome(fault=Fault(kind="crash", op="step", message="gone")))
+    assert (instance.actions, instance.playing) == (["go", "win"], False)
 
 
 def test_seeds_of_an_instance_depend_only_on_the_seeds_given():

@@ -161,3 +161,28 @@ def test_a_hanging_hint_is_a_fault_and_ends_the_episode(load, counter_code):
     assert (fault.kind, fault.op) == ("timeout", "hint")
     assert worker.step([(number, "ab")])[0].fault.kind == "contract"
     assert worker.reset([(number, 1, None)])[0].fault is None
+
+
+GREEDY = """
+from spade_envs.api import TextEnv
+
+KEPT = []
+
+class Greedy(TextEnv):
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed, options=options)
+        self.room = bytearray(64 << 20)
+        return "ready", {}
+    def step(self, action):
+        while True:
+            KEPT.append(bytearray(8 << 20))
+"""
+
+
+def test_memory_that_an_earlier_step_kept_does_not_fail_the_next_reset(load):
+    worker = load(GREEDY, limits=QUICK)
+    (number,) = begin(worker, 1)
+    (outcome,) = worker.step([(number, "more")])
+    assert outcome.fault.kind == "memory"
+    (again,) = worker.reset([(number, 1, None)])
+    assert (again.fault, again.observation, worker.generation) == (None, "ready", 2)
