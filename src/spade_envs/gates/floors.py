@@ -12,10 +12,13 @@ from spade_envs.gates.policies import (
     GARBAGE,
     REFUSAL,
     Policy,
+    all_candidates,
     constant,
+    copy_example,
     cycle,
     echo_first,
     echo_last,
+    null,
     random_grammar,
     script,
     tokens,
@@ -117,7 +120,9 @@ def _guesses(subject: Subject, level: int) -> list[_Guess]:
     if level == subject.levels[0]:
         texts += dict.fromkeys(HOSTILE)
     found = [_Guess(f"always {text[:20]!r}", constant(text, SHORT_TURNS)) for text in texts]
-    found.append(_Guess("says nothing to the end", constant("")))
+    found.append(_Guess("says nothing to the end", null))
+    found.append(_Guess("copies the worked examples", copy_example))
+    found.append(_Guess("names all that it reads at once", all_candidates))
     found.append(_Guess("echoes the first observation", echo_first))
     found.append(_Guess("echoes the latest observation", echo_last))
     form = answer_forms(subject, level)[0]

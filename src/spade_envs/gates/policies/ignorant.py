@@ -2,64 +2,20 @@
 
 from __future__ import annotations
 
-import random
-import re
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping
 
 from spade_envs.api.calls import call
-from spade_envs.types import Interface, Json
-
-
-@dataclass(slots=True)
-class View:
-    """What a policy may look at before each action."""
-
-    interface: Interface
-    level: int
-    seed: int | None
-    first: str
-    """First observation."""
-    last: str
-    """Latest observation."""
-    turn: int = 0
-    """Actions taken so far."""
-    rng: random.Random = field(default_factory=lambda: random.Random(0))
-
-
-Policy = Callable[[View], str | None]
-"""Returns the next action, or None to stop playing."""
-
-
-def script(actions: Sequence[str]) -> Policy:
-    """Return the policy that takes `actions` in order, then stops."""
-    return lambda view: actions[view.turn] if view.turn < len(actions) else None
-
-
-def constant(text: str, turns: int | None = None) -> Policy:
-    """Return the policy that always says `text`, at most `turns` times."""
-    return lambda view: text if turns is None or view.turn < turns else None
-
-
-def cycle(texts: Sequence[str]) -> Policy:
-    """Return the policy that goes through `texts` again and again."""
-    return lambda view: texts[view.turn % len(texts)]
-
-
-def boxed(text: str) -> str:
-    r"""Return `text` as a `\boxed{}` answer."""
-    return f"\\boxed{{{text}}}"
-
-
-def echo_first(view: View) -> str:
-    """Say the first observation back."""
-    return view.first
-
-
-def echo_last(view: View) -> str:
-    """Say the latest observation back."""
-    return view.last
-
+from spade_envs.gates.policies.view import (
+    Policy,
+    View,
+    boxed,
+    constant,
+    echo_first,
+    echo_last,
+    null,
+)
+from spade_envs.gates.policies.words import examples, tokens, vocabulary
+from spade_envs.types import Json
 
 CONSTANTS = (
     *map(str, range(10)),
@@ -82,22 +38,18 @@ SEEN_CHARS = 1500
 
 GARBAGE = "lorem ipsum " * 400
 
-_QUOTED = re.compile(r"'([^'\n]{1,40})'|\"([^\"\n]{1,40})\"|`([^`\n]{1,40})`")
-_TOKEN = re.compile(r"-?\d+(?:\.\d+)?|[^\W\d_]+(?:[-'][^\W\d_]+)*")
-_LISTED = re.compile(r"^\s*(?:[-*\u2022]|\d+[.)])\s+(.{1,40})$", re.MULTILINE)
+
+def copy_example(view: View) -> str | None:
+    """Say the worked examples of the first observation, one a turn, bare and then boxed."""
+    found = examples(view.first)
+    said = [*found, *map(boxed, found)]
+    return said[view.turn] if view.turn < len(said) else None
 
 
-def tokens(text: str) -> list[str]:
-    """Return the numbers and words of `text`, in order."""
-    return _TOKEN.findall(text)
-
-
-def vocabulary(text: str) -> list[str]:
-    """Return what an agent without understanding could say after reading `text`."""
-    quoted = [next(filter(None, groups)) for groups in _QUOTED.findall(text)]
-    listed = [item.strip() for item in _LISTED.findall(text)]
-    found = [*quoted, *listed, *tokens(text), *map(str, range(10)), "yes", "no"]
-    return list(dict.fromkeys(found))
+def all_candidates(view: View) -> str | None:
+    """Name every number and word of the first observation in one message, bare, then boxed."""
+    text = " ".join(dict.fromkeys(tokens(view.first)))
+    return (text, boxed(text))[view.turn] if view.turn < 2 else None
 
 
 def random_words(view: View) -> str:
@@ -157,3 +109,16 @@ def _sample(schema: Mapping[str, Json], view: View) -> Json:
         case "null":
             return None
     return rng.choice(words)
+
+
+POLICIES: Mapping[str, Policy] = {
+    "null": null,
+    **{f"always {text}": constant(text) for text in CONSTANTS},
+    "refusal": constant(REFUSAL),
+    "echo first": echo_first,
+    "echo last": echo_last,
+    "copy example": copy_example,
+    "all candidates": all_candidates,
+    "random": random_grammar,
+}
+"""The ignorant policies by name: whatever plays them gets the same floor."""

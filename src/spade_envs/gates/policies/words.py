@@ -1,0 +1,48 @@
+"""What can be picked from a text without understanding it."""
+
+from __future__ import annotations
+
+import re
+
+_QUOTED = re.compile(r"'([^'\n]{1,40})'|\"([^\"\n]{1,40})\"|`([^`\n]{1,40})`")
+_TOKEN = re.compile(r"-?\d+(?:\.\d+)?|[^\W\d_]+(?:[-'][^\W\d_]+)*")
+_LISTED = re.compile(r"^\s*(?:[-*\u2022]|\d+[.)])\s+(.{1,40})$", re.MULTILINE)
+_EXAMPLE = re.compile(
+    r"\b(?:for example|for instance|such as|e\.g\.|example)[:,]?\s+", re.IGNORECASE
+)
+_CLAUSE_END = re.compile(r"[,;\n]|[.!?](?:\s|$)|\s(?:to|in|if|for|and|means?)\s|$")
+_SENTENCE_END = re.compile(r"[;\n]|[.!?](?:\s|$)|\s(?:to|in|if|for|means?)\s|$")
+_BOX = re.compile(r"\\boxed\{([^{}\n]{1,80})\}")
+MAX_EXAMPLE_CHARS = 80
+
+
+def tokens(text: str) -> list[str]:
+    """Return the numbers and words of `text`, in order."""
+    return _TOKEN.findall(text)
+
+
+def quoted(text: str) -> list[str]:
+    """Return what stands in quotes or backticks in `text`, in order."""
+    return [next(filter(None, groups)) for groups in _QUOTED.findall(text)]
+
+
+def vocabulary(text: str) -> list[str]:
+    """Return what an agent without understanding could say after reading `text`."""
+    listed = [item.strip() for item in _LISTED.findall(text)]
+    found = [*quoted(text), *listed, *tokens(text), *map(str, range(10)), "yes", "no"]
+    return list(dict.fromkeys(found))
+
+
+def examples(text: str) -> list[str]:
+    """Return the worked examples of `text`: what follows "for example" and its like, and boxes."""
+    found = [box.strip() for box in _BOX.findall(text)]
+    for match in _EXAMPLE.finditer(text):
+        rest = text[match.end() : match.end() + MAX_EXAMPLE_CHARS]
+        marked = _QUOTED.match(rest)
+        if marked:
+            found.append(next(filter(None, marked.groups())))
+            continue
+        for end in (_CLAUSE_END, _SENTENCE_END):
+            stop = end.search(rest)
+            found.append((rest[: stop.start()] if stop else rest).strip(" ,"))
+    return list(dict.fromkeys(item for item in found if item))
