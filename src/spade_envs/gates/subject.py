@@ -176,7 +176,7 @@ class Subject:
         return {seed: self._solutions[level, seed] for seed in wanted}
 
     def hints(self, level: int, seeds: Sequence[int]) -> dict[int, str]:
-        """Return the hints right after reset, asked for once and kept; seeds that fail are left out.
+        """Return the hints right after reset, asked for once and kept, without those that fail.
 
         Raises:
             StalledError: a hint took too long.

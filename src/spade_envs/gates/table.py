@@ -25,6 +25,7 @@ from spade_envs.gates import (
     static,
     tools,
     wording,
+    worth,
 )
 from spade_envs.gates.finding import Finding, GateFunction
 from spade_envs.gates.subject import Subject
@@ -108,8 +109,8 @@ GATES: tuple[Gate, ...] = (
     Gate("L0.4", "has no careless grader", smells.no_confirmed_smell, stops=False),
     Gate("L4.1", "withholds the answer in its hint", hints.hint_withholds_answer),
     Gate("L4.2", "does not pay copying the hint", hints.hint_copy_earns_nothing),
-    Gate("L4.3", "has a hint that helps", hints.hint_helps, stops=False),
-    Gate("L4.4", "pays better play more", hints.difficulty_separates),
+    Gate("L4.3", "has a hint that helps", worth.hint_helps, stops=False),
+    Gate("L4.4", "pays better play more", worth.difficulty_separates),
     Gate("L5.1", "is no near duplicate", originality.not_a_duplicate, stops=False),
     Gate("L5.2", "holds no evaluation task", originality.not_contaminated, stops=False),
     Gate("L5.3", "has a certificate that holds", originality.certificate_holds),

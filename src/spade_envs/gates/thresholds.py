@@ -41,3 +41,23 @@ CONFIRM_EPISODES = 100
 MAX_SOURCE_BYTES = 262_144
 MAX_MEMORY_SHARE = 0.8
 """Share of the memory limit that a worker may use after the interface gates (L1.7)."""
+
+HINT_SEEDS = 6
+"""Seeds per level whose hints are read (L4.1, L4.3)."""
+
+HINT_COPY_FAIL = 0.5
+HINT_COPY_WARN = 0.25
+"""How much more copying from the seed's own hint may earn than copying from another's (L4.2)."""
+
+LADDER_RUNGS = (0.8, 0.5, 0.2)
+LADDER_SEEDS = 4
+LADDER_STEPS = 4
+LADDER_FAIL = 0.9
+"""Chances of a random action in place of the reference's, seeds for each, length of a reference
+without calls from which the first counts, and the mean score at which it fails (L4.4)."""
+
+SLACK_SHARE = 0.8
+SLACK_CONTROL = 0.2
+MIN_SLACK_SEEDS = 5
+"""A near miss is accepted if it wins on this share of the seeds (of at least so many) while a
+different answer of the same shape wins on no more than the second share (L3.6, L3.7)."""

@@ -1,0 +1,109 @@
+"""The ways in which an answer can be written so that a plain search misses it."""
+
+from __future__ import annotations
+
+import base64
+import codecs
+import re
+
+MIN_LETTERS = 3
+MOST_CHARS = 200
+_NAMES = (
+    "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen "
+    "fifteen sixteen seventeen eighteen nineteen"
+)
+_ONES = tuple(_NAMES.split())
+_TENS = ("twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety")
+
+
+def spelt(answer: str) -> str:
+    """Return a pattern for an answer; words in a row may be separated in any usual way."""
+    words = re.split(r"[\s,;]+", answer.strip(" ,;"))
+    gap = r"(?:[\s,;/|>\u2192-]|\b(?:then|and)\b)+"
+    return _alone(gap.join(map(re.escape, words)))
+
+
+def squeezed(text: str) -> str:
+    """Return the letters and digits of `text` alone, without regard to case."""
+    return _NO_WORD.sub("", text.casefold())
+
+
+_NO_WORD = re.compile(r"[\W_]+")
+
+
+def spellings(answer: str, inside: str) -> dict[str, str]:
+    """Return patterns by name for the spellings of an answer that a text may hold.
+
+    The plain one has an empty name. All are meant for a search that ignores case. Answers of one or
+    two characters have few disguises, since a chance match would mean nothing.
+
+    Args:
+        answer: what to look for.
+        inside: `squeezed` of the text, which rules most spellings out at once.
+    """
+    found = {}
+    core = squeezed(answer)
+    if core in inside:
+        found[""] = spelt(answer)
+    keys = _keys(answer.strip(), core)
+    if any(key in inside for key in keys):
+        found |= _disguises(answer)
+    return found
+
+
+def _keys(text: str, core: str) -> list[str]:
+    """Return what a text must hold, squeezed, if it holds a disguise."""
+    if not text or not core or len(text) > MOST_CHARS:
+        return []
+    keys = [core[::-1], core] if len(core) >= MIN_LETTERS else []
+    keys.append(squeezed(codecs.encode(text, "rot13")))
+    raw = text.encode("utf-8", "replace")
+    if len(raw) > 1:
+        keys += [squeezed(base64.b64encode(raw).decode()), raw.hex()]
+        keys.append("".join(map(str, raw)))
+    if _is_number(text):
+        keys.append("".join(number_words(int(text))))
+    return keys
+
+
+def _is_number(text: str) -> bool:
+    return text.isascii() and text.isdecimal() and len(text) <= 6
+
+
+def _disguises(answer: str) -> dict[str, str]:
+    text = answer.strip()
+    if not text or len(text) > MOST_CHARS:
+        return {}
+    found: dict[str, str] = {}
+    if len(text) >= MIN_LETTERS and text[::-1].casefold() != text.casefold():
+        found["backwards"] = _alone(re.escape(text[::-1]))
+    if len(text) >= MIN_LETTERS and len(set(text)) > 1 and re.fullmatch(r"[^\W_]+", text):
+        found["letter by letter"] = _alone(r"['\"\s,.:;/|_\u00b7-]+".join(text))
+    turned = codecs.encode(text, "rot13")
+    if turned != text and sum(c.isalpha() for c in text) >= MIN_LETTERS:
+        found["in rot13"] = _alone(re.escape(turned))
+    raw = text.encode("utf-8", "replace")
+    if len(raw) > 1:
+        coded = base64.b64encode(raw).decode().rstrip("=")
+        found["in base64"] = rf"(?-i:(?<![\w+/]){re.escape(coded)}(?![\w+/]))"
+        found["in hexadecimal"] = _alone(r"(?:0x)?" + r"[\s:]?".join(f"{b:02x}" for b in raw))
+        found["as character codes"] = _alone(r"[\s,;-]+".join(map(str, raw)))
+    if _is_number(text):
+        found["in words"] = _alone(r"(?:[\s-]|\band\b)*".join(number_words(int(text))))
+    return found
+
+
+def number_words(number: int) -> list[str]:
+    """Return an integer in [0, 999999] in English words."""
+    if number < 20:
+        return [_ONES[number]]
+    if number < 100:
+        rest = [_ONES[number % 10]] if number % 10 else []
+        return [_TENS[number // 10 - 2], *rest]
+    size, name = (1000, "thousand") if number >= 1000 else (100, "hundred")
+    rest = number_words(number % size) if number % size else []
+    return [*number_words(number // size), name, *rest]
+
+
+def _alone(pattern: str) -> str:
+    return rf"(?<!\w)(?:{pattern})(?!\w)"

@@ -1,0 +1,135 @@
+"""Hints that give the answer away, and hints that say nothing."""
+
+import pytest
+
+from envs.gates.subjects import judge
+from envs.gates.zoo import PARCELS, SUMS, WALK
+from spade_envs.gates.hints import hint_copy_earns_nothing, hint_withholds_answer
+from spade_envs.gates.worth import Gain, difficulty_separates, hint_helps, measure_hint
+from spade_envs.types import Episode
+
+_SUM = "self.left + self.right"
+_HINT = 'return "Add the ones, then the tens with the carry."'
+_OTHER = 'return "Look the parcel up first: the change needs its number."'
+_WAY = 'return "The first number grows to the east, the second to the north."'
+
+
+def sums(hint):
+    assert _HINT in SUMS
+    return SUMS.replace(_HINT, f"return {hint}")
+
+
+SAYS = {
+    "plain": f'f"The answer is {{{_SUM}}}."',
+    "at the end": f'f"{{self.left}} and {{self.right}} make {{{_SUM}}}"',
+    "backwards": f'"Read this from the right: " + str({_SUM})[::-1]',
+    "digit by digit": f'"It goes " + "-".join(str({_SUM}))',
+    "in hexadecimal": f'"Code " + str({_SUM}).encode().hex()',
+    "as character codes": f'"Codes " + " ".join(str(ord(c)) for c in str({_SUM}))',
+}
+
+
+@pytest.mark.parametrize("name", SAYS)
+def test_a_hint_that_says_the_answer_fails(name):
+    finding = judge(sums(SAYS[name]), hint_withholds_answer)
+    assert finding.outcome == "fail"
+    assert "the hint holds the answer" in finding.message
+    expected = {"digit by digit": "letter by letter"}.get(name, name)
+    assert expected in finding.message or name in ("plain", "at the end")
+
+
+def test_a_hint_may_name_what_is_shown_and_how_large_the_answer_is():
+    hint = f'f"Add {{self.left}} to {{self.right}}; it has {{len(str({_SUM}))}} digits."'
+    assert judge(sums(hint), hint_withholds_answer).outcome == "pass"
+    assert judge(sums(hint), hint_copy_earns_nothing).outcome == "pass"
+
+
+def test_candidates_in_varying_order_are_no_answer():
+    order = f"sorted((str({_SUM} + k) for k in (0, 3, 7)), key=lambda text: text[::-1])"
+    hint = f'"One of " + ", ".join({order})'
+    assert judge(sums(hint), hint_withholds_answer).outcome == "pass"
+
+
+def test_a_hint_that_gives_a_whole_way_fails():
+    code = WALK.replace(_WAY, 'return "Go " + ", ".join(self.solution()) + "."')
+    finding = judge(code, hint_withholds_answer)
+    assert finding.outcome == "fail"
+    assert "all actions" in finding.message
+
+
+def test_copying_a_way_from_the_hint_is_measured():
+    code = WALK.replace(_WAY, 'return "Go: " + ", ".join(self.solution())')
+    finding = judge(code, hint_copy_earns_nothing)
+    assert finding.outcome == "fail"
+    assert finding.evidence["own"]["mean"] == 1.0
+    assert finding.evidence["other"]["mean"] < 0.3
+    assert finding.evidence["transcript"][-1]["reward"] == 1.0
+
+
+def test_a_hint_for_tools_may_not_hold_the_answer_or_the_calls():
+    said = PARCELS.replace(_OTHER, "return f\"It weighs {self.state[self.name]['grams']} grams.\"")
+    assert judge(said, hint_withholds_answer).outcome == "fail"
+    calls = PARCELS.replace(_OTHER, 'return "\\n".join(self.solution()[:2])')
+    assert judge(calls, hint_withholds_answer).outcome == "pass"
+    done = PARCELS.replace(
+        'Task("How many grams does it weigh?", answer=lambda s: str(s[name]["grams"])),', ""
+    ).replace('str(parcel["grams"]),', "")
+    assert judge(done, hint_copy_earns_nothing).outcome == "pass"
+    told = done.replace(_OTHER, 'return "\\n".join(self.solution()[:2])')
+    assert judge(told, hint_withholds_answer).outcome == "fail"
+    assert judge(told, hint_copy_earns_nothing).outcome == "fail"
+
+
+@pytest.mark.parametrize(
+    "hint",
+    [
+        '"Think carefully and read the task again."',
+        '"You can do it! Take your time, step by step."',
+        'f"What is {self.left} plus {self.right}?"',
+    ],
+)
+def test_a_useless_hint_fails_but_stops_nothing(hint):
+    finding = judge(sums(hint), hint_helps)
+    assert finding.outcome == "fail"
+    assert "says nothing" in finding.message
+
+
+def test_a_short_hint_with_a_word_of_its_own_helps():
+    assert judge(sums('"Carry."'), hint_helps).outcome == "pass"
+
+
+def test_an_agent_measures_the_hint():
+    def copies(view):
+        return view.first.split()[-1].strip(".")
+
+    finding = judge(sums(SAYS["plain"]), hint_helps, agent=copies)
+    assert finding.outcome == "pass"
+    assert finding.evidence["gain"]["0"]["mean"] == 1.0
+    assert finding.evidence["gain"]["0"]["interval_95"][0] > 0.5
+    assert judge(sums('"Carry."'), hint_helps, agent=copies).outcome == "pass"
+
+
+def test_gains_are_paired_and_faults_left_out():
+    def episode(seed, success, **rest):
+        return Episode(
+            env_id="x", level=0, seed=seed, first_observation="", turns=(), total_reward=0.0,
+            success=success, terminated=True, truncated=False, **rest,
+        )  # fmt: skip
+
+    without = [episode(seed, False) for seed in range(10)]
+    with_hint = [episode(seed, seed < 5) for seed in range(12)]
+    gain = measure_hint(without, with_hint)
+    assert (gain.mean, gain.pairs) == (0.5, 10)
+    assert 0.1 < gain.low < 0.2 < 0.8 < gain.high < 0.9
+    assert Gain.of([1.0], [0.0]).low == -1.0
+
+
+def test_play_that_is_mostly_random_may_not_earn_everything():
+    early = '        if self.turn >= 3:\n            return self.win("You are there.")\n'
+    code = WALK.replace("        move = MOVES", f"{early}        move = MOVES")
+    finding = judge(code, difficulty_separates)
+    assert finding.outcome == "fail"
+    assert finding.evidence["degraded"]["mean"] >= 0.9
+    good = judge(WALK, difficulty_separates)
+    assert good.outcome == "pass"
+    assert good.evidence["ladder"]["0"]["0.8"]["mean"] < 0.5
