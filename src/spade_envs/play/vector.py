@@ -64,8 +64,8 @@ class SandboxedVectorEnv(VectorEnv[tuple[str, ...], Sequence[str], NDArray[Any]]
         self.action_space = batch_space(self.single_action_space, self.num_envs)
         self._instances = tuple(create_all(session, levels))
         self._rngs = [np.random.default_rng() for _ in levels]
-        self._over = np.ones(self.num_envs, dtype=np.bool_)
-        self._turns = np.zeros(self.num_envs, dtype=np.int64)
+        self._over, self._some_over = np.ones(self.num_envs, dtype=np.bool_), True
+        self._turns, self._most_turns = np.zeros(self.num_envs, dtype=np.int64), 0
         self._totals = np.zeros(self.num_envs)
         self._started = False
         self._reset_faults: dict[int, Fault] = {}
@@ -106,8 +106,7 @@ class SandboxedVectorEnv(VectorEnv[tuple[str, ...], Sequence[str], NDArray[Any]]
             ResetNeeded: no reset came first, or, with autoreset disabled, an episode is over.
         """
         actions = self._checked(actions)
-        over = self._over
-        waiting = np.flatnonzero(over).tolist() if over.any() else []
+        waiting = np.flatnonzero(self._over).tolist() if self._some_over else []
         if waiting and self.autoreset_mode is AutoresetMode.DISABLED:
             raise gym.error.ResetNeeded(f"reset the ended instances first: {waiting}")
         infos: list[Mapping[str, Any] | None] = [None] * self.num_envs
@@ -149,6 +148,7 @@ class SandboxedVectorEnv(VectorEnv[tuple[str, ...], Sequence[str], NDArray[Any]]
             drawn = seed if seed is not None else draw_seed(self._rngs[index])
             requests.append((self._instances[index], drawn, self._options))
         infos: list[dict[str, Any] | None] = [None] * self.num_envs
+        self._some_over = True
         outcomes = self._session.reset(requests) if requests else []
         for index, outcome in zip(indices, outcomes, strict=True):
             self._over[index] = False
@@ -198,8 +198,11 @@ class SandboxedVectorEnv(VectorEnv[tuple[str, ...], Sequence[str], NDArray[Any]]
         turns, totals = self._turns, self._totals
         turns += 1
         totals += rewards
-        late = []
-        if turns.max() >= self.interface.max_turns:
+        late: list[int] = []
+        self._some_over = False
+        self._most_turns += 1  # it may be too high, since episodes are begun at different times
+        if self._most_turns >= self.interface.max_turns:
+            self._most_turns = int(turns.max())
             spent = (turns >= self.interface.max_turns) & ~self._over
             late = [index for index in np.flatnonzero(spent).tolist() if index not in batch.marked]
         for index in (*batch.marked, *late):
@@ -208,6 +211,7 @@ class SandboxedVectorEnv(VectorEnv[tuple[str, ...], Sequence[str], NDArray[Any]]
             if turns[index] >= self.interface.max_turns or outcome.done:
                 turn, total = int(turns[index]), float(totals[index])
                 outcome = held_to(self.interface, outcome, turn, total)
+            self._some_over |= outcome.done
             rewards[index] = outcome.reward
             terminated[index], truncated[index] = outcome.terminated, outcome.truncated
             if outcome.fault is None:

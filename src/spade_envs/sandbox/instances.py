@@ -155,13 +155,13 @@ class Table:
             flush: called when what is there should be sent; returns when it wants to be called
                 again, in the time of `perf_counter`.
         """
-        envs, most = self.envs, self._most_chars
+        envs, most, restore = self.envs, self._most_chars, self.keep_global_rng
         observations, rewards = columns.observations, columns.rewards
         due = flush(0)
         for index, number in enumerate(numbers):
             counters[0] = index
             try:
-                if self.keep_global_rng and number in self._rng:
+                if restore and number in self._rng:
                     _restore_global(self._rng[number])
                 result = envs[number].step(actions[index])
                 if type(result) is not tuple or len(result) != 5:
@@ -185,7 +185,7 @@ class Table:
                 text, reward = "", 0.0
             observations.append(text)
             rewards.append(reward)
-            if self.keep_global_rng:
+            if restore:
                 self._rng[number] = _global_state()
             if (
                 perf_counter() > due

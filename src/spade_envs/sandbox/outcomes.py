@@ -30,7 +30,8 @@ def accept_steps(replies: StepReplies, limits: Limits) -> list[Answer]:
         Broken: the worker passed on what it should have refused.
     """
     observations, rewards = replies.observations, replies.rewards
-    if max(map(len, observations)) > limits.max_observation_chars:
+    most = limits.max_observation_chars
+    if len("".join(observations)) > most and max(map(len, observations)) > most:
         raise Broken("protocol", "an observation over the limit")
     if not -_INFINITY < sum(rewards) < _INFINITY and not all(map(math.isfinite, rewards)):
         raise Broken("protocol", "a reward that is not finite")

@@ -67,6 +67,7 @@ class Worker:
         self._process: WorkerProcess | None = process
         self._generation = 1
         self._instances: dict[int, Instance] = {}
+        self._recent: tuple[Sequence[int], list[Instance]] = ((), [])
         self._next_number = 0
         self._steps = 0
         self._closed = False
@@ -172,13 +173,17 @@ class Worker:
             answers: list[Any] = [None] * len(numbers)
             rewards = [0.0] * len(numbers)
             sent = self._refuse(actions, instances, answers)
+            plain = False
 
             def exchange(process: WorkerProcess, left: list[int]) -> None:
-                self._exchange_steps(process, left, numbers, sent, instances, answers, rewards)
+                nonlocal plain
+                plain = self._exchange_steps(
+                    process, left, numbers, sent, instances, answers, rewards
+                )
 
             self._batch("step", numbers, instances, answers, exchange)
             self._steps += len(numbers)
-            return _batch_of(answers, rewards)
+            return StepBatch(answers, rewards, {}) if plain else _batch_of(answers, rewards)
 
     def hint(self, number: int) -> str | Fault:
         """Return the privileged hint for the current episode of an instance."""
@@ -217,6 +222,7 @@ class Worker:
         """Forget an instance; unknown numbers are ignored."""
         with self._lock:
             instance = self._instances.pop(number, None)
+            self._recent = (), []
             if instance is not None and instance.generation == self._generation and self.alive:
                 self._value("probe", lambda i: Discard(i, number))
 
@@ -231,6 +237,7 @@ class Worker:
             self._closed = True
             self._kill()
             self._instances.clear()
+            self._recent = (), []
 
     def __enter__(self) -> Worker:
         return self
@@ -250,12 +257,16 @@ class Worker:
     def _known(self, numbers: Sequence[int]) -> list[Instance]:
         if self._closed:
             raise SandboxError("the worker is closed")
+        if numbers is self._recent[0]:
+            return self._recent[1]
         try:
             instances = [self._instances[number] for number in numbers]
         except KeyError as error:
             raise ValueError(f"no instance {error}") from None
         if len(numbers) > 1 and len(set(numbers)) != len(numbers):
             raise ValueError("an instance may be asked for only once in a batch")
+        if type(numbers) is tuple:  # it cannot change: whoever steps the same ones again is known
+            self._recent = numbers, instances
         return instances
 
     def _refuse(
@@ -263,10 +274,11 @@ class Worker:
     ) -> Sequence[str]:
         """Answer what no worker needs to see; return the actions with what cannot be encoded."""
         most = self._limits.max_action_chars
-        if not "".join(actions).isascii():
+        text = "".join(actions)
+        if not text.isascii():
             actions = [action.encode("utf-8", "replace").decode() for action in actions]
         idle = [None for instance in instances if not instance.playing]
-        if not idle and max(map(len, actions)) <= most:
+        if not idle and (len(text) <= most or max(map(len, actions)) <= most):
             return actions
         for row, (instance, action) in enumerate(zip(instances, actions, strict=True)):
             message = "no episode is running in this instance; reset it first"
@@ -380,7 +392,9 @@ class Worker:
         exchange: Callable[[WorkerProcess, list[int]], None],
     ) -> None:
         """Fill the open positions of `outcomes`, at the cost of as few processes as needed."""
-        left = [position for position, outcome in enumerate(outcomes) if outcome is None]
+        left = list(range(len(outcomes)))
+        if any(outcomes):
+            left = [position for position in left if outcomes[position] is None]
         kills, before = 0, self._generation if self.alive else -1
         while left:
             left = self._restored(op, left, numbers, instances, outcomes)
@@ -437,8 +451,11 @@ class Worker:
         instances: list[Instance],
         answers: list[Any],
         rewards: list[float],
-    ) -> None:
-        """Step at the positions `left` and take in the replies, which come in order."""
+    ) -> bool:
+        """Step at the positions `left` and take in the replies, which come in order.
+
+        Returns whether all rows are answered now, each by an observation and a reward only.
+        """
         request, timeout_s, limits = process.new_id(), self._limits.step_timeout_s, self._limits
         if len(left) != len(numbers):
             chosen = [numbers[row] for row in left], [actions[row] for row in left]
@@ -454,12 +471,14 @@ class Worker:
                 for instance, action, observation in shown:
                     instance.actions.append(action)
                     instance.last_observation = observation
-                break
+                process.expect_silence()
+                return True
             for row, answer, reward in zip(left, got, replies.rewards, strict=False):
                 answers[row], rewards[row] = answer, reward
                 instances[row].note(actions[row], answer)
             left = left[len(got) :]
         process.expect_silence()
+        return False
 
     def _restored(
         self,
