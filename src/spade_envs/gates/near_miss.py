@@ -2,10 +2,233 @@
 
 from __future__ import annotations
 
-from spade_envs.gates.finding import Finding, skipped
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from spade_envs.gates.finding import NO_REFERENCE, Finding, failed, passed, skipped, warned
+from spade_envs.gates.misses import (
+    EXTRA,
+    FAMILIES,
+    FEWER,
+    LETTERS,
+    MORE,
+    NUMBER,
+    OFFSETS,
+    ORDER,
+    PART,
+    START,
+    near_misses,
+    offsets_of,
+)
+from spade_envs.gates.reference import wins
+from spade_envs.gates.slots import Case, Slot, items_of, slot_of
+from spade_envs.gates.stats import Rate
 from spade_envs.gates.subject import Subject
+from spade_envs.gates.thresholds import MIN_SLACK_SEEDS, SLACK_CONTROL, SLACK_SHARE
+from spade_envs.gates.trace import Trace
+
+SCREEN = 2
+CONFIRM = 12
+
+_STATED = {
+    NUMBER: r"within \S+ (?:of|%|per)|toleran|approximat|roughly|estimat|\u00b1|\+/-|plus or minus"
+    r"|off by|error of|margin|(?:close|near) enough",
+    START: r"(?:start|begin|end)(?:s|ing)? with|first (?:letter|character|digit|two)|prefix|suffix",
+    PART: r"(?:start|begin)(?:s|ing)? with|abbreviat|prefix|part of|at least",
+    EXTRA: r"(?:must|should|that|which|message|sentence|text) (?:contain|includ|mention)|at least",
+    LETTERS: r"anagram|rearrang|any order|letters of",
+    ORDER: r"any order|order does not matter|whatever order|no (?:particular|fixed) order"
+    r"|regardless of (?:the |their )?order",
+    FEWER: r"at least|any of|one of|some of",
+    MORE: r"at least|or more|cover|superset|containing",
+}
+"""Phrases in a prompt that allow what would else be slack."""
+_ORDERED = re.compile(
+    r"\b(?:order|sequence|rank(?:ing|ed)?|sort(?:ed)?|arranged?|from (?:\w+ ){1,2}to \w+"
+    r"|one after (?:the )?other)\b",
+    re.IGNORECASE,
+)
+_COMPARED = re.compile(
+    r"\b(?:between|above|below|under|over|any|(?:greater|less|more|fewer|larger|smaller) than"
+    r"|at least|at most|from \S+ to)\b",
+    re.IGNORECASE,
+)
+"""Prompts that may ask for any number in a range."""
+_OPTION = re.compile(r"\(?[A-Za-z0-9][).:]\s")
+
+
+@dataclass(frozen=True, slots=True)
+class _Slack:
+    """How often one family of near misses wins on one level."""
+
+    slot: Slot
+    family: str
+    won: dict[int, list[tuple[str, Trace]]]
+    """Kinds of misses that won, by seed."""
+    tried: tuple[Case, ...]
+    control: Rate
+    """How often another seed's answer wins on the same seeds."""
+
+    @property
+    def rate(self) -> Rate:
+        """Share of the seeds on which some miss of the family wins."""
+        return Rate.of([float(bool(self.won.get(case.seed))) for case in self.tried])
+
+    def kinds(self) -> set[str]:
+        """Return the kinds that win on most seeds."""
+        counts: dict[str, int] = {}
+        for found in self.won.values():
+            for kind, _ in found:
+                counts[kind] = counts.get(kind, 0) + 1
+        return {kind for kind, count in counts.items() if count >= len(self.tried) / 2}
 
 
 def near_misses_lose(subject: Subject) -> Finding:
-    """L3.6: perturbed references earn less than the reference."""
-    return skipped("not measured")
+    """L3.6: perturbed references do not earn what the reference earns."""
+    if not subject.has_reference:
+        return skipped(NO_REFERENCE)
+    slots = answers_of(subject, subject.edge_levels)
+    if not slots:
+        return passed("the references give no answer in words that could be varied", played=0)
+    played = [
+        (slot, family, trace)
+        for slot in slots
+        for _, family, _, trace in _played(subject, slot, slot.cases[:SCREEN])
+    ]
+    suspects: dict[tuple[int, str], None] = {}
+    for slot, family, trace in played:
+        if wins(subject, trace):
+            suspects[slot.level, family] = None
+    warning: Finding | None = None
+    for level, family in suspects:
+        slot = next(slot for slot in slots if slot.level == level)
+        finding = _judged(subject, _measured(subject, slot, family))
+        if finding is not None and finding.outcome == "fail":
+            return finding
+        warning = warning or finding
+    return warning or passed(f"{len(played)} near misses lose", played=len(played))
+
+
+def answers_of(subject: Subject, levels: Sequence[int]) -> list[Slot]:
+    """Return the answers' places of those levels whose references end in an answer, no move."""
+    found = [slot_of(subject, level) for level in levels]
+    return [slot for slot in found if slot is not None and not slot.is_plan]
+
+
+def _played(
+    subject: Subject, slot: Slot, cases: Sequence[Case], family: str = ""
+) -> list[tuple[Case, str, str, Trace]]:
+    tried = [
+        (case, kin, kind, slot.job(case, slot.form(text)))
+        for case in cases
+        for kin, kind, text in near_misses(slot, case)
+        if family in ("", kin) and not (kin in (START, PART) and _OPTION.match(case.answer))
+    ]
+    traces = subject.plain.run([job for *_, job in tried], fresh=False)
+    return [
+        (case, kin, kind, trace) for (case, kin, kind, _), trace in zip(tried, traces, strict=True)
+    ]
+
+
+def widened(subject: Subject, slot: Slot, count: int) -> Slot:
+    """Return a slot with `count` cases, those of further seeds added if there are too few."""
+    missing = count - len(slot.cases)
+    if missing <= 0:
+        return slot
+    more = slot_of(subject, slot.level, [*subject.seeds, *subject.other_seeds(missing)])
+    return (
+        more
+        if more is not None and (more.before, more.after) == (slot.before, slot.after)
+        else slot
+    )
+
+
+def _measured(subject: Subject, slot: Slot, family: str) -> _Slack:
+    slot = widened(subject, slot, CONFIRM)
+    won: dict[int, list[tuple[str, Trace]]] = {}
+    tried: dict[int, Case] = {}
+    for case, _, kind, trace in _played(subject, slot, slot.cases[:CONFIRM], family):
+        tried[case.seed] = case
+        if wins(subject, trace):
+            won.setdefault(case.seed, []).append((kind, trace))
+    cases = tuple(tried.values())
+    return _Slack(slot, family, won, cases, control_rate(subject, slot, cases))
+
+
+def control_rate(subject: Subject, slot: Slot, cases: Sequence[Case]) -> Rate:
+    """Return how often the answers of other seeds win on these cases."""
+    said = [(case, slot.other(case, offset)) for case in cases for offset in (1, 2)]
+    jobs = [slot.job(case, slot.form(text)) for case, text in said if text is not None]
+    return Rate.of([float(wins(subject, t)) for t in subject.plain.run(jobs, fresh=False)])
+
+
+def _judged(subject: Subject, slack: _Slack) -> Finding | None:
+    rate, family = slack.rate, slack.family
+    if rate.trials < MIN_SLACK_SEEDS or slack.control.mean > SLACK_CONTROL:
+        return None
+    if rate.mean < SLACK_SHARE or (family == ORDER and not _order_counts(slack)):
+        return None
+    stated = any(
+        re.search(_STATED[family], case.shown, re.IGNORECASE) for case in slack.tried[:SCREEN]
+    )
+    kinds = slack.kinds()
+    sure = not stated
+    if family == NUMBER:
+        regular = _same_slack(subject, slack)
+        ranged = any(_COMPARED.search(case.shown) for case in slack.tried[:SCREEN])
+        if ranged and not regular:
+            return None
+        sure = sure and (regular or {"+5 %", "-5 %"} <= kinds)
+    elif family == ORDER:
+        if stated:
+            return None
+        sure = "its items reversed" in kinds
+    example = next(iter(slack.won.values()))[0]
+    text = (
+        f"an answer with {' or '.join(sorted(kinds)) or example[0]} instead of the right one wins "
+        f"{rate.mean:.0%} at level {slack.slot.level}; {FAMILIES[family]}"
+    )
+    make = failed if sure else warned
+    return make(
+        text,
+        near_miss=rate.as_json(),
+        control=slack.control.as_json(),
+        right_answer=next(c.answer for c in slack.tried if c.seed == example[1].seed),
+        **example[1].evidence(),
+    )
+
+
+def _order_counts(slack: _Slack) -> bool:
+    """Whether the prompt asks for an order: it says so, and the references are not just sorted."""
+    lists = [items_of(case.answer)[1] for case in slack.tried]
+    ordered = sum(items != sorted(items, key=_natural) for items in lists) > len(lists) / 2
+    return ordered and all(_ORDERED.search(case.shown) for case in slack.tried[:SCREEN])
+
+
+def _same_slack(subject: Subject, slack: _Slack) -> bool:
+    """Whether the same few differences from the answer win on every seed.
+
+    A task with many right answers, such as any number in a range, shows others on each seed.
+    """
+    cases = [case for case in slack.tried if offsets_of(case.answer)]
+    tried = [
+        (case.seed, offset, slack.slot.job(case, slack.slot.form(text)))
+        for case in cases
+        for offset, text in offsets_of(case.answer).items()
+    ]
+    accepted: dict[int, set[int]] = {case.seed: set() for case in cases}
+    for (seed, offset, _), trace in zip(
+        tried, subject.plain.run([job for *_, job in tried], fresh=False), strict=True
+    ):
+        if wins(subject, trace):
+            accepted[seed].add(offset)
+    sets = {frozenset(offsets) for offsets in accepted.values()}
+    return len(sets) == 1 and 0 < len(next(iter(sets))) < len(OFFSETS)
+
+
+def _natural(item: str) -> list[tuple[int, str]]:
+    """Return a key that sorts `a10` after `a9`."""
+    return [
+        (int(part), "") if part.isdecimal() else (0, part) for part in re.split(r"(\d{1,18})", item)
+    ]

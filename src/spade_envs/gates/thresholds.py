@@ -61,3 +61,12 @@ SLACK_CONTROL = 0.2
 MIN_SLACK_SEEDS = 5
 """A near miss is accepted if it wins on this share of the seeds (of at least so many) while a
 different answer of the same shape wins on no more than the second share (L3.6, L3.7)."""
+
+TOOL_SEEDS = 3
+MIN_TOOL_TRIES = 6
+MIN_TRACE_SEEDS = 3
+"""Seeds on which tools are tried (L3.13, L3.15), failed calls after which a tool may count as dead
+(L3.13), and seeds on which a reading tool must have left a trace (L3.16)."""
+
+MIN_VALUE_SEEDS = 4
+"""Seeds on which a value must be shown nowhere before it counts as impossible to find (L3.15)."""
