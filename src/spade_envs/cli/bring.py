@@ -31,16 +31,16 @@ def import_command(
     """Check environments that others wrote and register those that pass.
 
     TARGET is what `spade-envs check` takes. What is refused is listed with its reason; exit code 1
-    if anything is.
+    if anything is, 2 if a target does not exist.
     """
     from spade_envs.cli import many
-    from spade_envs.cli.main import FOUND
+    from spade_envs.cli.main import FOUND, INTERRUPTED, USAGE
     from spade_envs.cli.output import echo_json, print_table
     from spade_envs.store import open_store
 
     opened = open_store(store, create=True)
-    results = many.check_many(targets, store, depth="standard", **settings)
-    rows = [_bring(item, opened, licence) for item in results]
+    run = many.check_many(targets, store, depth="standard", **settings)
+    rows = [_bring(entry.checked, opened, licence) for entry in run.entries]
     if as_json:
         echo_json(rows)
     else:
@@ -48,6 +48,10 @@ def import_command(
         print_table("", ("target", "registered as", "reason"), table)
         brought = sum(row["id"] is not None for row in rows)
         click.echo(f"{brought} of {len(rows)} registered in {opened.root}")
+    if run.interrupted:
+        sys.exit(INTERRUPTED)
+    if any(entry.unknown for entry in run.entries):
+        sys.exit(USAGE)
     if not all(row["id"] for row in rows):
         sys.exit(FOUND)
 

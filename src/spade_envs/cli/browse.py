@@ -6,7 +6,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from spade_envs.cli.stores import find, json_option, readable_stores, store_option
+from spade_envs.cli.stores import (
+    find,
+    is_file,
+    json_option,
+    readable_stores,
+    source_of,
+    store_option,
+)
 
 if TYPE_CHECKING:
     from spade_envs.types import Record
@@ -19,7 +26,7 @@ if TYPE_CHECKING:
 @json_option
 def list_command(store: str | None, skill: str | None, withdrawn: bool, as_json: bool) -> None:
     """List the environments of a store."""
-    from spade_envs.cli.output import echo_json, print_table, say
+    from spade_envs.cli.output import counted, echo_json, print_table, say
 
     records: dict[str, Record] = {}
     for opened in readable_stores(store):
@@ -30,32 +37,28 @@ def list_command(store: str | None, skill: str | None, withdrawn: bool, as_json:
     if as_json:
         echo_json([_row(record) for record in found])
         return
-    columns = ("id", "kind", "levels", "turns", "skills", "summary")
+    columns = ("id", "kind", "levels", "turns", "skills and summary")
     rows = [
-        (
-            record.id,
-            record.kind,
-            record.levels,
-            record.max_turns,
-            ", ".join(record.skills),
-            "withdrawn" if record.withdrawn else record.summary,
-        )
+        (record.id, record.kind, record.levels, record.max_turns, _about(record))
         for record in found
     ]
     print_table("", columns, rows)
-    say(f"{len(found)} environments")
+    say(counted(len(found), "environment"))
 
 
 @click.command("show")
-@click.argument("ref", metavar="ID")
+@click.argument("ref", metavar="ID|FILE")
 @store_option
 @click.option("--source", "with_source", is_flag=True, help="Print the source and nothing else.")
 @json_option
 def show_command(ref: str, store: str | None, with_source: bool, as_json: bool) -> None:
-    """Show one environment: manifest, gates, source."""
+    """Show one environment: manifest, gates, source; of a file, what it declares."""
     from spade_envs.cli.output import clean, echo_json, print_table
     from spade_envs.cli.verdicts import result_rows
 
+    if is_file(ref):
+        _show_file(ref, with_source=with_source, as_json=as_json)
+        return
     opened, record = find(ref, store, withdrawn=True)
     if with_source:
         click.echo(clean(opened.source(record).code), nl=False)
@@ -71,6 +74,37 @@ def show_command(ref: str, store: str | None, with_source: bool, as_json: bool) 
     print_table(record.id, ("", ""), [(key, value) for key, value in _facts(record, manifest)])
     print_table("Gates", ("gate", "verdict", "what was found"), result_rows(report.results))
     click.echo(f"source: spade-envs show {record.id} --source")
+
+
+def _show_file(file: str, *, with_source: bool, as_json: bool) -> None:
+    from dataclasses import asdict
+
+    from spade_envs.cli.output import clean, echo_json, print_table
+    from spade_envs.play.session import open_session
+
+    source = source_of(file, None)
+    if with_source:
+        click.echo(clean(source.code), nl=False)
+        return
+    session = open_session(source)
+    try:
+        interface = session.interface
+    finally:
+        session.close()
+    if as_json:
+        echo_json({"source_sha256": source.sha256, "interface": asdict(interface)})
+        return
+    facts = asdict(interface)
+    facts["tools"] = ", ".join(str(tool["function"]["name"]) for tool in interface.tools)
+    print_table(file, ("", ""), [*facts.items(), ("sha256", source.sha256)])
+    click.echo(f"gates: spade-envs check {clean(file)}")
+
+
+def _about(record: Record) -> str:
+    if record.withdrawn:
+        return f"withdrawn: {record.withdrawn}"
+    skills = ", ".join(record.skills)
+    return f"{skills}: {record.summary}" if skills else record.summary
 
 
 def _row(record: Record) -> dict[str, Any]:

@@ -11,21 +11,28 @@ from spade_envs.cli.many import run_options
 from spade_envs.cli.stores import json_option, store_option
 
 if TYPE_CHECKING:
+    from spade_envs.cli.many import Run
     from spade_envs.gates.subject import Depth
-    from spade_envs.interop import Checked
+    from spade_envs.reports.entry import Entry
 
 
 @click.command("check")
 @click.argument("targets", metavar="TARGET...", nargs=-1, required=True)
-@click.option("--quick", "depth", flag_value="quick", help="Fewer seeds: about a second.")
+@click.option("--quick", "depth", flag_value="quick", help="Fewer seeds: under a second.")
 @click.option("--deep", "depth", flag_value="deep", help="Every gate, even after failures.")
 @run_options
+@click.option("--auditor", metavar="MODEL", help="Let a language model remark on the sources, too.")
+@click.option("--auditor-url", metavar="URL", help="Server of that model, ending in /v1.")
+@click.option("--html", metavar="FILE", help="Write a self-contained page with everything found.")
 @click.option("--all", "every", is_flag=True, help="Show the gates that passed, too.")
 @store_option
 @json_option
 def check_command(
     targets: tuple[str, ...],
     depth: Depth | None,
+    auditor: str | None,
+    auditor_url: str | None,
+    html: str | None,
     every: bool,
     store: str | None,
     as_json: bool,
@@ -38,20 +45,76 @@ def check_command(
     rlve:CHECKOUT#NAME.
 
     Exit code 0 if every one is accepted (with --quick: passes), 1 if one is refused or could not
-    be checked.
+    be checked, 2 if one does not exist, 130 if interrupted; what was done is shown in any case.
     """
     from spade_envs.cli import many
-    from spade_envs.cli.main import FOUND
-    from spade_envs.cli.output import echo_json
 
-    def show(checked: Checked) -> None:
+    page = _page_to_write(html)
+    if auditor_url and not auditor:
+        raise click.UsageError("--auditor-url needs --auditor MODEL")
+
+    def show(entry: Entry) -> None:
+        from spade_envs.cli.verdicts import print_entry
+
         if not as_json:
-            many.print_one(checked, every=every)
+            print_entry(entry, every=every)
 
-    results = many.check_many(targets, store, depth=depth or "standard", show=show, **settings)
+    run = many.check_many(targets, store, depth=depth or "standard", show=show, **settings)
+    if auditor and not run.interrupted:
+        run = many.ask_auditor(run, auditor, auditor_url)
+    _print(run, as_json=as_json)
+    if page is not None:
+        _write_page(page, run)
+    sys.exit(_exit_code(run))
+
+
+def _print(run: Run, *, as_json: bool) -> None:
+    from spade_envs.cli import many
+    from spade_envs.cli.output import echo_json
+    from spade_envs.cli.verdicts import print_audit
+    from spade_envs.reports.document import document
+
     if as_json:
-        echo_json([many.as_json(item) for item in results])
-    elif len(results) > 1:
-        many.print_summary(results)
-    if not all(many.word(item) in ("accepted", "passes") for item in results):
-        sys.exit(FOUND)
+        echo_json(document(run.entries))
+        return
+    for entry in run.entries:
+        print_audit(entry)
+    if len(run.entries) > 1 or run.interrupted:
+        many.print_summary(run.entries)
+
+
+def _exit_code(run: Run) -> int:
+    from spade_envs.cli.main import FOUND, INTERRUPTED, USAGE
+
+    if run.interrupted:
+        return INTERRUPTED
+    if any(entry.unknown for entry in run.entries):
+        return USAGE
+    well = all(entry.verdict in ("accepted", "passes") for entry in run.entries)
+    return 0 if well else FOUND
+
+
+def _page_to_write(html: str | None) -> Any:
+    """Return where the page goes; refused before the long run, not after it."""
+    from pathlib import Path
+
+    if html is None:
+        return None
+    path = Path(html)
+    if path.is_dir() or not path.absolute().parent.is_dir():
+        raise click.UsageError(f"--html {html}: name a file in a folder that exists")
+    return path
+
+
+def _write_page(path: Any, run: Run) -> None:
+    import os
+    from datetime import UTC, datetime
+
+    from spade_envs.cli.output import say
+    from spade_envs.reports.page import render
+
+    made_at = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
+    half = path.with_name(f".{path.name}.{os.getpid()}")
+    half.write_text(render(run.entries, made_at=made_at), encoding="utf-8")
+    half.replace(path)
+    say(f"page: {path}")

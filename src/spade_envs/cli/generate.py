@@ -8,12 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from spade_envs.cli.stores import json_option, store_option
+from spade_envs.cli.stores import Finite, json_option, store_option
 
 if TYPE_CHECKING:
     from spade_envs.types import Record, Rejection
-
-_INTERRUPTED = 130
 
 
 @click.command("generate")
@@ -29,7 +27,7 @@ _INTERRUPTED = 130
 @click.option("--kind", "kinds", type=click.Choice(["text", "tool"]), multiple=True)
 @click.option("--repair-turns", type=click.IntRange(0), default=0, show_default=True)
 @click.option("--workers", type=click.IntRange(1), default=1, show_default=True)
-@click.option("--temperature", type=click.FloatRange(0), default=0.8, show_default=True)
+@click.option("--temperature", type=Finite(0), default=0.8, show_default=True)
 @click.option("--max-tokens", type=click.IntRange(1), default=4096, show_default=True)
 @click.option("--licence", default="MIT", show_default=True, help="SPDX identifier of the results.")
 @store_option
@@ -52,7 +50,7 @@ def generate_command(
     Run the same command again to go on after a stop: nothing finished is done twice or lost. With
     --json every outcome is one line. Exit code 1 if fewer than --count were accepted.
     """
-    from spade_envs.cli.main import FOUND
+    from spade_envs.cli.main import FOUND, INTERRUPTED
     from spade_envs.cli.output import progress, say
     from spade_envs.corpus import open_corpus
     from spade_envs.design.clients import open_designer
@@ -87,7 +85,7 @@ def generate_command(
             bar.stop()
             tally.summary(str(opened.root))
             say("stopped; run the same command again to go on")
-            sys.exit(_INTERRUPTED)
+            sys.exit(INTERRUPTED)
     tally.summary(str(opened.root))
     if tally.accepted < count:
         sys.exit(FOUND)

@@ -14,10 +14,20 @@ from spade_envs.cli.stores import find, json_option, readable_stores, store_opti
 @click.option("--reason", required=True, help="Why; shown to everybody who asks for it.")
 @store_option
 def withdraw_command(ref: str, reason: str, store: str | None) -> None:
-    """Take a version out of use, with a reason; its number is never used again."""
-    opened, record = find(ref, store)
+    """Take a version out of use, with a reason; its number is never used again.
+
+    Doing it twice changes nothing: the first reason stays.
+    """
+    from spade_envs.errors import Withdrawn
+
+    try:
+        opened, record = find(ref, store, withdrawn=True)
+    except Withdrawn as error:  # a name of which no version is left
+        click.echo(str(error))
+        return
     gone = opened.withdraw(record.id, reason)
-    click.echo(f"{gone.id} withdrawn: {gone.withdrawn}")
+    before = "was already " if record.withdrawn is not None else ""
+    click.echo(f"{gone.id} {before}withdrawn: {gone.withdrawn}")
 
 
 @click.command("verify")
@@ -27,7 +37,7 @@ def withdraw_command(ref: str, reason: str, store: str | None) -> None:
 def verify_command(store: str | None, quick: bool, as_json: bool) -> None:
     """Check a store's files against its manifests; exit code 1 if something is wrong."""
     from spade_envs.cli.main import FOUND
-    from spade_envs.cli.output import echo_json, print_table, say
+    from spade_envs.cli.output import counted, echo_json, print_table, say
 
     found = []
     checked = 0
@@ -40,7 +50,8 @@ def verify_command(store: str | None, quick: bool, as_json: bool) -> None:
         rows = [(p.severity, p.kind, root / p.path, p.message) for root, p in found]
         print_table("", ("severity", "kind", "path", "message"), rows)
     errors = sum(problem.severity == "error" for _, problem in found)
-    say(f"{checked} versions checked, {errors} errors, {len(found) - errors} notes")
+    told = (counted(errors, "error"), counted(len(found) - errors, "note"))
+    say(f"{counted(checked, 'version')} checked, {', '.join(told)}")
     if errors:
         sys.exit(FOUND)
 
@@ -54,7 +65,8 @@ def _plain(problem: object) -> dict[str, str]:
 @store_option
 def reindex_command(store: str | None) -> None:
     """Rebuild a store's index from its manifests."""
+    from spade_envs.cli.output import counted
     from spade_envs.store import open_store
 
     opened = open_store(store)
-    click.echo(f"{opened.reindex()} versions indexed in {opened.root}")
+    click.echo(f"{counted(opened.reindex(), 'version')} indexed in {opened.root}")

@@ -1,7 +1,7 @@
 """The command group and the exit codes.
 
 0: done, all well. 1: done, and something was found wrong. 2: the command was used wrongly.
-3: the machinery failed (sandbox, store on disk, language-model server).
+3: the machinery failed (sandbox, store on disk, language-model server). 130: interrupted.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from spade_envs.errors import (
     SpadeError,
 )
 
-FOUND, USAGE, MACHINERY = 1, 2, 3
+FOUND, USAGE, MACHINERY, INTERRUPTED = 1, 2, 3, 130
 
 _COMMANDS: Mapping[str, tuple[str, str]] = {
     "generate": ("generate", "Let a designer write environments and register those that pass."),
@@ -39,6 +39,7 @@ _COMMANDS: Mapping[str, tuple[str, str]] = {
     "withdraw": ("keep", "Take a version out of use, with a reason."),
     "verify": ("keep", "Check a store's files against its manifests."),
     "reindex": ("keep", "Rebuild a store's index from its manifests."),
+    "rejected": ("rejected", "List the designs that a store refused, and why."),
     "doctor": ("doctor", "Say which isolation layers and extras are there."),
 }
 
@@ -78,13 +79,17 @@ def exit_code(error: SpadeError) -> int:
     return USAGE if isinstance(error, usage) else MACHINERY
 
 
+def message_of(error: SpadeError) -> str:
+    """Return an error's message; `str` of a KeyError would put it in quotes."""
+    return str(error.args[0]) if isinstance(error, KeyError) and error.args else str(error)
+
+
 def main() -> None:
     """Run the command line; every error that is ours becomes one line and an exit code."""
     try:
         cli.main(prog_name="spade-envs", standalone_mode=True)
     except SpadeError as error:
-        text = str(error.args[0]) if isinstance(error, KeyError) and error.args else str(error)
-        click.echo(f"error: {text}", err=True)
+        click.echo(f"error: {message_of(error)}", err=True)
         sys.exit(exit_code(error))
     except BrokenPipeError:
         sys.stderr.close()

@@ -2,16 +2,36 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
+from contextlib import closing
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from spade_envs.cli.stores import Finite
+
 if TYPE_CHECKING:
     from spade_envs.gates.subject import Depth
-    from spade_envs.interop import Checked
+    from spade_envs.interop import Checked, Target
+    from spade_envs.reports.entry import Entry
 
 F = TypeVar("F", bound=Callable[..., Any])
+
+FEW = 5
+"""Up to so many targets every report is printed; beyond, one table."""
+
+INTERRUPTED = "interrupted before it was checked"
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """What came of the targets, in the order in which they were named."""
+
+    entries: tuple[Entry, ...]
+    interrupted: bool = False
+    """Whether the user stopped it; what was not done then says so."""
 
 
 def run_options(command: F) -> F:
@@ -21,7 +41,7 @@ def run_options(command: F) -> F:
         click.option(
             "--deadline",
             "deadline_s",
-            type=click.FloatRange(1),
+            type=Finite(1),
             default=120.0,
             show_default=True,
             help="Seconds for one target; gates left over are skipped.",
@@ -47,9 +67,13 @@ def check_many(
     depth: Depth,
     seeds: int,
     deadline_s: float,
-    show: Callable[[Checked], None] | None = None,
-) -> list[Checked]:
+    show: Callable[[Entry], None] | None = None,
+    **context: Any,
+) -> Run:
     """Resolve every name, check what it stands for, and return it all in the order of the names.
+
+    A name that stands for nothing becomes an entry that says so, and the others go on. An interrupt
+    ends the run and keeps what was done.
 
     Args:
         names: what the user typed.
@@ -58,88 +82,117 @@ def check_many(
         depth: see `gates.check`.
         seeds: see `gates.check`.
         deadline_s: for each target.
-        show: called with each result as it is known, if there are few.
-
-    Raises:
-        NotFound: a name stands for nothing.
+        show: called with each entry as it is known, if there are few.
+        context: more keywords of `interop.check_all`.
     """
     from spade_envs.cli.output import progress
-    from spade_envs.cli.stores import readable_stores
-    from spade_envs.interop import check_all, resolve
+    from spade_envs.interop import Checked, check_all
+    from spade_envs.reports.entry import Entry
 
-    targets = [item for name in names for item in resolve(name, lambda: readable_stores(store))]
-    settings: Any = {"jobs": jobs, "depth": depth, "seeds": seeds, "deadline_s": deadline_s}
-    found: dict[int, Checked] = {}
-    with progress(len(targets), "checking") as bar:
-        for position, checked in check_all(targets, **settings):
-            found[position] = checked
-            bar.advance(bar.task_ids[0])
-            if show is not None and len(targets) <= FEW:
-                bar.stop()
-                show(checked)
-                bar.start()
-    return [found[position] for position in range(len(targets))]
-
-
-FEW = 5
-"""Up to so many targets every report is printed; beyond, one table."""
-
-
-def as_json(checked: Checked) -> dict[str, Any]:
-    """Return one result as plain JSON."""
-    from spade_envs.gates import report_to_json
-
-    library = checked.target.library
-    return {
-        "target": checked.target.label,
-        "accepted": checked.accepted,
-        "verdict": word(checked),
-        "error": checked.error or None,
-        "library": f"{library.name} {library.version}".strip() if library else None,
-        "weakened": checked.weakened,
-        "report": None if checked.report is None else report_to_json(checked.report),
+    named = [pair for name in names for pair in _resolved(name, store)]
+    found = {
+        position: Entry(checked=Checked(target=target, error=target.error), unknown=True)
+        for position, (target, unknown) in enumerate(named)
+        if unknown
     }
+    places = [position for position in range(len(named)) if position not in found]
+    targets = [named[position][0] for position in places]
+    settings: Any = {"jobs": jobs, "depth": depth, "seeds": seeds, "deadline_s": deadline_s}
+    interrupted = False
+    tally: Counter[str] = Counter()
+    with progress(len(targets), "checking") as bar:
+        try:
+            with closing(check_all(targets, **settings, **context)) as stream:
+                for number, checked in stream:
+                    entry = found[places[number]] = Entry(checked=checked)
+                    tally[entry.verdict] += 1
+                    bar.update(bar.task_ids[0], advance=1, description=f"checked: {counts(tally)}")
+                    if show is not None and len(named) <= FEW:
+                        bar.stop()
+                        show(entry)
+                        bar.start()
+        except KeyboardInterrupt:
+            interrupted = True
+    entries = (found.get(p) or _undone(target) for p, (target, _) in enumerate(named))
+    return Run(tuple(entries), interrupted)
 
 
-def word(checked: Checked) -> str:
-    """Return `accepted`, `passes`, `refused` or `not checked`."""
-    from spade_envs.cli.verdicts import verdict
+def _resolved(name: str, store: str | None) -> list[tuple[Target, bool]]:
+    """Return the targets of a name, each with whether the name stands for nothing."""
+    from spade_envs.cli.main import USAGE, exit_code, message_of
+    from spade_envs.cli.output import say
+    from spade_envs.cli.stores import readable_stores
+    from spade_envs.errors import SpadeError
+    from spade_envs.interop import Target, resolve
 
-    return "not checked" if checked.report is None else verdict(checked.report)
-
-
-def print_one(checked: Checked, *, every: bool) -> None:
-    """Print one result in full."""
-    from spade_envs.cli.output import clean
-    from spade_envs.cli.verdicts import print_report
-
-    if checked.report is None:
-        click.echo(f"{clean(checked.target.label)}: not checked: {clean(checked.error)}")
-        return
-    print_report(checked.target.label, checked.report, every=every)
-    if checked.weakened:
-        click.echo(f"isolation: {checked.report.layers[-1]}")
+    try:
+        return [(target, False) for target in resolve(name, lambda: readable_stores(store))]
+    except SpadeError as error:
+        say(f"error: {message_of(error)}")
+        return [(Target(label=name, error=message_of(error)), exit_code(error) == USAGE)]
 
 
-def print_summary(results: Sequence[Checked]) -> None:
-    """Print one row for each result, and the count."""
-    from spade_envs.cli.output import print_table
+def _undone(target: Target) -> Entry:
+    from spade_envs.interop import Checked
+    from spade_envs.reports.entry import Entry
 
-    if len(results) > FEW:
-        rows = [(item.target.label, *_row(item)) for item in results]
-        print_table("", ("target", "verdict", "gates", "what was found", "seconds"), rows)
-    words = [word(item) for item in results]
-    shown = [w for w in ("accepted", "passes", "refused", "not checked") if w in words]
-    counts = ", ".join(f"{words.count(w)} {w}" for w in shown)
-    click.echo(f"{len(results)} targets: {counts}")
+    return Entry(checked=Checked(target=target, error=target.error or INTERRUPTED))
 
 
-def _row(checked: Checked) -> tuple[str, str, str, str]:
-    report = checked.report
-    if report is None:
-        return "not checked", "", checked.error, ""
-    passed = sum(result.outcome == "pass" for result in report.results)
-    found = next((f"{r.gate} {r.message}" for r in report.failures), "")
-    if not found and word(checked) == "refused":
-        found = "the gates did not all run"
-    return word(checked), f"{passed}/{len(report.results)}", found[:300], f"{report.elapsed_s:.1f}"
+def ask_auditor(run: Run, auditor: str, url: str | None) -> Run:
+    """Return the run with an audit beside every report; no verdict changes.
+
+    Args:
+        run: what was checked.
+        auditor: model at `url`, or without one a designer such as `openai:MODEL` or `hf:PATH`.
+        url: an OpenAI-compatible server.
+
+    Raises:
+        ConfigError: there is no such client.
+        MissingExtra: a library that it needs is not installed.
+    """
+    import dataclasses
+
+    from spade_envs.audit import audit_all
+    from spade_envs.cli.output import counted, say
+    from spade_envs.design.clients import open_designer
+
+    client = open_designer(url or auditor, model=auditor if url else None)
+    asked = [p for p, entry in enumerate(run.entries) if entry.report is not None]
+    sources = [run.entries[p].checked.target.source for p in asked]
+    say(f"asking {auditor} about {counted(len(asked), 'source')}")
+    try:
+        audits = audit_all([source for source in sources if source is not None], client)
+    except KeyboardInterrupt:
+        return dataclasses.replace(run, interrupted=True)
+    entries = list(run.entries)
+    for position, audit in zip(asked, audits, strict=True):
+        entries[position] = dataclasses.replace(entries[position], audit=audit)
+    return dataclasses.replace(run, entries=tuple(entries))
+
+
+def counts(words: Counter[str]) -> str:
+    """Return such as `3 accepted, 1 refused`."""
+    order = ("accepted", "passes", "refused", "not checked")
+    return ", ".join(f"{words[word]} {word}" for word in order if words[word])
+
+
+def print_summary(entries: Sequence[Entry]) -> None:
+    """Print one row for each entry if there are many, and the count."""
+    from spade_envs.cli.output import counted, print_table
+
+    if len(entries) > FEW:
+        rows = [(entry.label, entry.verdict, _passed(entry.checked), _short(entry.found))
+                for entry in entries]  # fmt: skip
+        print_table("", ("target", "verdict", "gates", "what was found"), rows)
+    tally = Counter(entry.verdict for entry in entries)
+    click.echo(f"{counted(len(entries), 'target')}: {counts(Counter(tally))}")
+
+
+def _passed(checked: Checked) -> str:
+    results = checked.report.results if checked.report is not None else ()
+    return f"{sum(r.outcome == 'pass' for r in results)}/{len(results)}" if results else ""
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= 200 else text[:200] + " ..."

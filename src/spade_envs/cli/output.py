@@ -1,6 +1,6 @@
 """What every command prints with: data to stdout, talk and progress to stderr.
 
-Text that an environment or a model wrote is stripped of control characters before it reaches a
+Text that an environment or a model wrote has its control characters escaped before it reaches a
 terminal, so that it cannot move the cursor, set the title or fake our own output.
 """
 
@@ -15,20 +15,18 @@ from typing import Any
 
 import click
 
+from spade_envs.reports.visible import clean
 
-def clean(text: str) -> str:
-    """Return `text` with control and direction characters shown as escapes, not acted upon."""
-    return "".join(
-        char if _harmless(char) else char.encode("unicode_escape").decode() for char in text
-    )
-
-
-def _harmless(char: str) -> bool:
-    code = ord(char)
-    control = code < 0x20 or 0x7F <= code < 0xA0
-    direction = 0x202A <= code <= 0x202E or 0x2066 <= code <= 0x2069 or code in (0x200E, 0x200F)
-    surrogate = 0xD800 <= code <= 0xDFFF
-    return char in "\n\t" or not (control or direction or surrogate)
+__all__ = [
+    "clean",
+    "counted",
+    "echo_json",
+    "echo_json_line",
+    "print_table",
+    "progress",
+    "say",
+    "wants_colour",
+]
 
 
 def echo_json(value: Any) -> None:
@@ -47,6 +45,11 @@ def _plain(value: Any) -> Any:
     return str(value)
 
 
+def counted(number: int, noun: str) -> str:
+    """Return `1 environment` or `2 environments`."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
 def say(text: str) -> None:
     """Print talk to stderr."""
     click.echo(clean(text), err=True)
@@ -58,18 +61,24 @@ def wants_colour() -> bool:
 
 
 def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
-    """Print a table to stdout; a plain one where stdout is no terminal."""
+    """Print a table to stdout, as wide as the terminal, or 80 columns where there is none."""
+    from rich import box
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
-    table = Table(title=title or None, title_justify="left", header_style="bold")
+    style = {"box": box.SIMPLE_HEAD, "pad_edge": False, "header_style": "bold"}
+    table = Table(title=title or None, title_justify="left", **style)  # type: ignore[arg-type]
     for column in columns:
-        table.add_column(column, overflow="fold", no_wrap=column == "id")
+        table.add_column(column, overflow="fold")
     for row in rows:
         table.add_row(*[_cell(value, Text) for value in row])
-    width = None if sys.stdout.isatty() or "COLUMNS" in os.environ else 160
+    width = None if sys.stdout.isatty() or "COLUMNS" in os.environ else PLAIN_WIDTH
     Console(no_color=not wants_colour(), width=width, highlight=False).print(table)
+
+
+PLAIN_WIDTH = 80
+"""Columns of a table that goes into a file or a pipe; `COLUMNS` overrides it."""
 
 
 def _cell(value: object, text_class: Any) -> Any:
@@ -79,6 +88,7 @@ def _cell(value: object, text_class: Any) -> Any:
         "passes": "green",
         "fail": "red",
         "refused": "red",
+        "not checked": "red",
     }
     colours |= {"warn": "yellow", "skip": "dim", "withdrawn": "yellow"}
     text = clean(str(value))

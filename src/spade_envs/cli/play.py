@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 
 import click
 
-from spade_envs.cli.stores import find, json_option, store_option
+from spade_envs.cli.stores import find, is_file, json_option, source_of, store_option
 
 if TYPE_CHECKING:
-    from spade_envs.types import Turn
+    from spade_envs.play import SandboxedEnv
+    from spade_envs.types import EnvSource, Turn
 
 
 class _Quit(Exception):
@@ -19,7 +20,7 @@ class _Quit(Exception):
 
 
 @click.command("play")
-@click.argument("ref", metavar="ID")
+@click.argument("ref", metavar="ID|FILE")
 @click.option("--level", type=click.IntRange(0), default=0, show_default=True)
 @click.option("--seed", type=click.IntRange(0, 2**63 - 1), default=0, show_default=True)
 @click.option("--hint", "with_hint", is_flag=True, help="Show the privileged hint first.")
@@ -35,17 +36,18 @@ def play_command(
     store: str | None,
     as_json: bool,
 ) -> None:
-    """Play an environment: type one action a line; Ctrl-D ends."""
-    from spade_envs.cli.output import echo_json, say
-    from spade_envs.play import make_env, play, reference
+    """Play an environment, stored or in a file: type one action a line; Ctrl-D ends."""
+    from spade_envs.cli.output import counted, echo_json, say
+    from spade_envs.play import play, reference
 
-    opened, record = find(ref, store)
-    known = None
-    if with_hint or solve:
-        known = reference(opened.source(record), seed=seed, level=level)
-    env = make_env(record.id, str(opened.root), digest=record.digest, level=level)
+    env, source, name = _opened(ref, store, level)
+    try:
+        known = reference(source, seed=seed, level=level) if with_hint or solve else None
+    except BaseException:
+        env.close()
+        raise
     actions = list(known.solution or ()) if known and solve else None
-    say(f"{record.id}, level {level}, seed {seed}, at most {record.max_turns} turns")
+    say(f"{name}, level {level}, seed {seed}, at most {env.interface.max_turns} turns")
     if known and with_hint:
         say(f"hint: {known.hint}")
     try:
@@ -56,14 +58,34 @@ def play_command(
     finally:
         env.close()
     if as_json:
-        echo_json(dataclasses.replace(episode, env_id=record.id))
+        echo_json(dataclasses.replace(episode, env_id=name))
         return
     if episode.turns:
         _show(episode.turns[-1].observation)
     if episode.fault is not None:
         say(f"the environment failed: {episode.fault.message}")
     word = "success" if episode.success else "no success"
-    click.echo(f"{word}: return {episode.total_reward:g} in {len(episode.turns)} turns")
+    turns = counted(len(episode.turns), "turn")
+    click.echo(f"{word}: return {episode.total_reward:g} in {turns}")
+
+
+def _opened(ref: str, store: str | None, level: int) -> tuple[SandboxedEnv, EnvSource, str]:
+    """Return the environment, its source and what to call it; a file is played unchecked."""
+    from spade_envs.play import SandboxedEnv, make_env
+    from spade_envs.play.session import open_session
+
+    if is_file(ref):
+        source = source_of(ref, None)
+        session = open_session(source)
+        try:
+            return SandboxedEnv(session, level=level), source, ref
+        except BaseException:
+            session.close()
+            raise
+    opened, record = find(ref, store)
+    source = opened.source(record)
+    env = make_env(record.id, str(opened.root), digest=record.digest, level=level)
+    return env, source, record.id
 
 
 class _Player:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -26,6 +27,19 @@ def store_option(command: F) -> F:
 def json_option(command: F) -> F:
     """Add `--json`."""
     return click.option("--json", "as_json", is_flag=True, help="Print JSON to stdout.")(command)
+
+
+class Finite(click.FloatRange):
+    """A number in a range; `nan` and `inf`, which `float` reads, are refused."""
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> float:
+        """Return the number, or fail as click does."""
+        number = float(super().convert(value, param, ctx))
+        if not math.isfinite(number):
+            self.fail(f"{value} is not a finite number.", param, ctx)
+        return number
 
 
 def readable_stores(store: str | None) -> list[EnvStore]:
@@ -63,6 +77,11 @@ def find(ref: str, store: str | None, *, withdrawn: bool = False) -> tuple[EnvSt
         except NotFound as error:
             missing = missing or error
     raise missing or NotFound(f"there is no environment {ref!r}")
+
+
+def is_file(target: str) -> bool:
+    """Whether `target` means a Python file, there or not, and no id."""
+    return target.endswith(".py") or Path(target).is_file()
 
 
 def source_of(target: str, store: str | None) -> EnvSource:

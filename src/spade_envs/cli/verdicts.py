@@ -1,15 +1,19 @@
-"""Printing the gates' verdicts: a table, and the first failure with its transcript."""
+"""Printing the gates' verdicts: a table, and every failure with its transcript."""
 
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from spade_envs.cli.output import clean, print_table
+from spade_envs.cli.output import clean, counted, print_table
 from spade_envs.types import GateResult, Report
+
+if TYPE_CHECKING:
+    from spade_envs.reports.entry import Entry
 
 _MAX_TEXT = 600
 
@@ -19,43 +23,64 @@ def result_rows(results: Sequence[GateResult]) -> list[tuple[str, str, str]]:
     return [(f"{r.gate} {r.title}", r.outcome, r.message) for r in results]
 
 
-def verdict(report: Report) -> str:
-    """Return `accepted`, `passes` (too few seeds to certify, but nothing failed), or `refused`."""
-    from spade_envs.gates import GATES
-
-    if report.accepted:
-        return "accepted"
-    every_gate_ran = {result.gate for result in report.results} == {gate.id for gate in GATES}
-    unmeasured = any(result.outcome == "skip" for result in report.results)
-    return "refused" if report.failures or unmeasured or not every_gate_ran else "passes"
+def print_entry(entry: Entry, *, every: bool) -> None:
+    """Print one entry; all gates if `every`, else those that did not pass."""
+    if entry.report is None:
+        click.echo(f"{clean(entry.label)}: not checked: {clean(entry.found)}")
+        return
+    print_report(entry.label, entry.report, every=every)
+    if entry.checked.weakened:
+        click.echo(f"isolation: {entry.report.layers[-1]}")
 
 
 def print_report(target: str, report: Report, *, every: bool) -> None:
-    """Print one report: all gates if `every`, else those that did not pass."""
-    shown = [r for r in report.results if every or r.outcome != "pass"]
-    passed = sum(r.outcome == "pass" for r in report.results)
-    head = f"{clean(target)}: {verdict(report)}"
-    click.echo(f"{head} ({passed} of {len(report.results)} gates passed, {report.elapsed_s:.1f} s)")
+    """Print one report: all gates if `every`, else those that fail, warn or were cut off."""
+    from spade_envs.reports.entry import cut_off, verdict
+
+    shown = [r for r in report.results if every or r.outcome in ("fail", "warn") or cut_off(r)]
+    tally = Counter(r.outcome for r in report.results)
+    skipped = f", {tally['skip']} skipped" if tally["skip"] else ""
+    head = f"{clean(target)}: {verdict(report)} ({tally['pass']} of {len(report.results)} gates"
+    click.echo(f"{head} passed{skipped}, {report.elapsed_s:.1f} s)")
     if shown:
         print_table("", ("gate", "verdict", "what was found"), result_rows(shown))
+    for result in report.failures:
+        _print_failure(result)
     if report.failures:
-        _print_failure(report.failures[0])
-    elif verdict(report) == "passes":
+        return
+    if verdict(report) == "passes":
         click.echo("A quick look certifies nothing; run it again without --quick to certify.")
     elif not report.complete:
         click.echo("The gates did not all run, so nothing is certified.")
 
 
+def print_audit(entry: Entry) -> None:
+    """Print what an auditor remarked, if one was asked."""
+    audit = entry.audit
+    if audit is None:
+        return
+    head = f"{clean(entry.label)}: {audit.status} by {clean(audit.model)}"
+    if audit.status == "not audited":
+        click.echo(f"{head}: {clean(audit.reason)}")
+        return
+    dropped = f", {audit.dropped} without a true quote dropped" if audit.dropped else ""
+    click.echo(f"{head}: {counted(len(audit.remarks), 'remark')}{dropped} (advisory)")
+    for remark in audit.remarks:
+        click.echo(f"  line {remark.line}, {remark.kind}: {clean(remark.explanation)}")
+        click.echo(f"    {clean(remark.quote)}")
+
+
 def _print_failure(result: GateResult) -> None:
-    click.echo(f"first failure: {result.gate} {clean(result.message)}")
+    if result.evidence:
+        click.echo(f"evidence of {result.gate}")
     for key, value in result.evidence.items():
         if key == "transcript":
             click.echo("  transcript:")
             for line in _lines(value):
                 click.echo(f"    {clean(line)}")
         else:
-            text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=True)
-            click.echo(f"  {key}: {clean(_cut(text))}")
+            text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+            click.echo(f"  {clean(key)}: {clean(_cut(text))}")
 
 
 def _lines(transcript: Any) -> list[str]:

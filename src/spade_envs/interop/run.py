@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 
@@ -13,6 +14,8 @@ from spade_envs.gates.subject import Depth
 from spade_envs.interop.target import Library, Target
 from spade_envs.sandbox import Sandbox, open_sandbox
 from spade_envs.types import EnvSource, Fault, Limits, Report
+
+logger = logging.getLogger(__name__)
 
 LIBRARY_LIMITS = Limits(
     load_timeout_s=30.0, reset_timeout_s=15.0, step_timeout_s=10.0, memory_mb=1024
@@ -86,7 +89,7 @@ def check_all(
     depth: Depth = "standard",
     seeds: int = 20,
     deadline_s: float = 120.0,
-) -> Iterator[tuple[int, Checked]]:
+) -> Generator[tuple[int, Checked]]:
     """Check many targets and yield each with its position, as it is done.
 
     Args:
@@ -95,6 +98,9 @@ def check_all(
         depth: see `gates.check`.
         seeds: see `gates.check`.
         deadline_s: for each target.
+
+    Raises:
+        IsolationUnavailable: no sandbox can be started here.
     """
     pool = ThreadPoolExecutor(max_workers=jobs, thread_name_prefix="check")
     try:
@@ -105,7 +111,17 @@ def check_all(
             for position, target in enumerate(targets)
         }
         for future in as_completed(futures):
-            yield futures[future], future.result()
+            position = futures[future]
+            error = future.exception()
+            if error is None:
+                yield position, future.result()
+            elif isinstance(error, IsolationUnavailable) or not isinstance(error, Exception):
+                raise error
+            else:
+                # One source that breaks a gate or its sandbox must not cost the others their run.
+                logger.error("checking %s failed", targets[position].label, exc_info=error)
+                why = f"the check itself failed: {type(error).__name__}: {error}"
+                yield position, Checked(target=targets[position], error=why)
     except BaseException:
         pool.shutdown(wait=False, cancel_futures=True)  # what is under way ends by its deadline
         raise

@@ -137,7 +137,7 @@ def test_play_refuses_a_seed_out_of_range(place):
 def test_play(place):
     code, out, err = run("play", "sums", "--solve", "--store", "store", "--seed", 3, cwd=place)
     assert code == 0
-    assert "success: return 1 in 1 turns" in out
+    assert "success: return 1 in 1 turn\n" in out
     _, out, _ = run("play", "sums", "--store", "store", "--json", cwd=place, text="1\n2\n")
     episode = json.loads(out)
     assert [turn["action"] for turn in episode["turns"]] == ["1", "2"]
@@ -177,7 +177,7 @@ def test_verify_withdraw_and_reindex(place):
     code, _, err = run("play", "other", "--store", "second", cwd=place)
     assert "too easy" in err
     assert code != 0
-    assert run("reindex", "--store", "second", cwd=place)[1].startswith("1 versions indexed")
+    assert run("reindex", "--store", "second", cwd=place)[1].startswith("1 version indexed")
     source = place / "second" / "envs" / "other" / "v0" / "env.py"
     source.write_text(source.read_text() + "# changed\n")
     code, out, _ = run("verify", "--store", "second", "--json", cwd=place)

@@ -65,9 +65,9 @@ def test_a_flipped_bit_is_noticed(store, name):
                 unnoticed.append(("verify", position))
             try:
                 gym.make("spade/zz-word-v0").close()
-                unnoticed.append(("gym.make", position))
-            except Corrupt as error:
-                assert str(store.root) in str(error)
+            except Corrupt:
+                continue
+            unnoticed.append(("gym.make", position))
     finally:
         path.write_bytes(good)
     assert unnoticed == []
