@@ -147,6 +147,16 @@ class Lane:
         idle = self._idle.setdefault(level, [])
         return idle.pop() if idle and not fresh else self.worker.create(level)
 
+    def _take_all(self, levels: Sequence[int], *, fresh: bool) -> list[int | Fault]:
+        """Return an instance of each level, idle ones first."""
+        taken: list[int | Fault | None] = [
+            self._idle[level].pop() if not fresh and self._idle.get(level) else None
+            for level in levels
+        ]
+        missing = [level for level, got in zip(levels, taken, strict=True) if got is None]
+        made = iter(self.worker.create_many(missing) if missing else ())
+        return [next(made) if got is None else got for got in taken]
+
     def give(self, level: int, instance: int, *, keep: bool) -> None:
         """Hand an instance back, for reuse or to be discarded."""
         if keep:
@@ -157,7 +167,7 @@ class Lane:
     def begin(self, jobs: Sequence[Job], *, fresh: bool = True) -> list[Live]:
         """Return reset episodes, to be played by hand and closed."""
         begun = time.perf_counter()
-        taken = [self.take(job.level, fresh=fresh) for job in jobs]
+        taken = self._take_all([job.level for job in jobs], fresh=fresh)
         requests: list[ResetRequest] = [
             (instance, job.seed, None)
             for instance, job in zip(taken, jobs, strict=True)
@@ -186,14 +196,15 @@ class Lane:
             return None
         for live in self.begin(list(missing.values())) if missing else ():
             self._templates[live.job.level, live.job.seed] = live
-        found = []
-        for job in jobs:
-            template = self._templates[job.level, job.seed]
-            number = self.worker.probe(template.instance, "copy", {"how": "deepcopy"})
-            if isinstance(number, Fault):
-                return None
-            found.append(Live(self, job, int(number["instance"]), template.start))
-        return found
+        templates = [self._templates[job.level, job.seed] for job in jobs]
+        copies = self.worker.copies([template.instance for template in templates])
+        numbers = [number for number in copies if isinstance(number, int)]
+        if len(numbers) < len(copies):
+            return None
+        return [
+            Live(self, job, number, template.start)
+            for job, number, template in zip(jobs, numbers, templates, strict=True)
+        ]
 
     def _run_chunk(self, jobs: Sequence[Job], *, fresh: bool) -> list[Trace]:
         copies = None if fresh else self._copied(jobs)

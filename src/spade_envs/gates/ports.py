@@ -37,6 +37,9 @@ class WorkerPort(Protocol):
     def create(self, level: int) -> int | Fault:
         """Make an instance and return its number."""
 
+    def create_many(self, levels: Sequence[int]) -> list[int | Fault]:
+        """Make one instance of each level."""
+
     def reset(self, requests: Sequence[ResetRequest]) -> list[ResetOutcome]:
         """Reset `(instance, seed, options)` each."""
 
@@ -48,6 +51,12 @@ class WorkerPort(Protocol):
 
     def solution(self, instance: int) -> list[str] | Fault:
         """Return actions that win from the instance's current state."""
+
+    def solutions(self, instances: Sequence[int]) -> list[list[str] | Fault]:
+        """Return the solution of each of the instances."""
+
+    def copies(self, instances: Sequence[int]) -> list[int | Fault]:
+        """Return a copy of each of the instances, in its present state."""
 
     def probe(self, instance: int, kind: str, args: Mapping[str, Json]) -> Json | Fault:
         """Run a named check inside the worker."""
@@ -69,5 +78,6 @@ class SandboxPort(Protocol):
         limits: Limits = ...,
         mode: Mode = ...,
         poison: bool = ...,
+        spin: bool = ...,
     ) -> WorkerPort | Fault:
         """Load the source in a fresh worker."""

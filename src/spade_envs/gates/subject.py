@@ -130,7 +130,7 @@ class Subject:
             sandbox = self.elsewhere() if name == "elsewhere" else self.sandbox
             mode: Mode = "restricted" if name == "restricted" else "plain"
             worker = sandbox.load(
-                self.source, limits=self.limits, mode=mode, poison=name == "poisoned"
+                self.source, limits=self.limits, mode=mode, poison=name == "poisoned", spin=False
             )
             self._lanes[name] = (
                 worker if isinstance(worker, Fault) else Lane(worker, deadline=self.deadline)
@@ -261,9 +261,12 @@ def ask_solutions(
         StalledError: a solution took too long.
     """
     found: dict[int, tuple[Trace, Solution]] = {}
-    for live in lane.begin([Job(level, seed, script(())) for seed in seeds], fresh=False):
-        lane.check_time()
-        answer = live.start.fault or lane.worker.solution(live.instance)
+    lane.check_time()
+    begun = lane.begin([Job(level, seed, script(())) for seed in seeds], fresh=False)
+    sound = [live.instance for live in begun if live.start.fault is None]
+    answers = iter(lane.worker.solutions(sound) if sound else ())
+    for live in begun:
+        answer = live.start.fault or next(answers)
         failed = isinstance(answer, Fault)
         if live.instance >= 0:
             lane.give(level, live.instance, keep=not failed)

@@ -45,6 +45,8 @@ class Channel:
         self._view = memoryview(self._buffer)
         self._start = self._end = 0
         self._timeout_s = 0.0
+        self.may_spin = True
+        """Whether replies are waited for without sleeping at first."""
         self._encode_into = msgspec.msgpack.Encoder().encode_into
         self._out = bytearray(64 * 1024)
         self._ids: Iterator[int] = iter(())
@@ -99,7 +101,7 @@ class Channel:
         start, end = self._start, self._end
         if end == start:
             self._limit(timeout_s)
-            start, end = 0, self._spin() or self._fill(0)
+            start, end = 0, (self.may_spin and self._spin()) or self._fill(0)
         if end - start >= HEADER_BYTES:
             first = start + HEADER_BYTES
             stop = first + int.from_bytes(self._view[start:first], "little")

@@ -10,7 +10,15 @@ import msgspec
 
 from spade_envs.sandbox.channel import Broken
 from spade_envs.sandbox.history import Instance
-from spade_envs.sandbox.protocol import FaultData, Mark, Reply, StepReplies, check_json
+from spade_envs.sandbox.protocol import (
+    FaultData,
+    Mark,
+    OneOfMany,
+    Reply,
+    StepReplies,
+    Value,
+    check_json,
+)
 from spade_envs.types import Fault, Json, Limits, ResetOutcome, StepOutcome
 
 Op: TypeAlias = Literal["load", "create", "reset", "step", "hint", "solution", "probe"]
@@ -112,6 +120,29 @@ def decode_value(raw: msgspec.Raw) -> Json:
         return check_json(msgspec.msgpack.decode(memoryview(raw)))
     except (ValueError, RecursionError) as error:
         raise Broken("protocol", f"the answer {str(error)[:200]}") from None
+
+
+_decode_many = msgspec.msgpack.Decoder(list[OneOfMany]).decode
+
+
+def decode_values(value: Value, count: int, op: Op) -> list[Json | Fault]:
+    """Return the values or faults of `count` answers in one.
+
+    Raises:
+        Broken: it is something else.
+    """
+    if value.fault is not None:
+        raise Broken("protocol", value.fault.message)
+    try:
+        answers = _decode_many(memoryview(value.value))
+    except (ValueError, RecursionError) as error:
+        raise Broken("protocol", f"the answers {str(error)[:200]}") from None
+    if len(answers) != count:
+        raise Broken("protocol", f"{len(answers)} answers where {count} are due")
+    return [
+        decode_value(answer.value) if answer.fault is None else fault_from(answer.fault, op)
+        for answer in answers
+    ]
 
 
 def faulted(op: Op, fault: Fault) -> ResetOutcome | StepOutcome:

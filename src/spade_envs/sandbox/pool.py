@@ -91,6 +91,7 @@ class Sandbox:
         limits: Limits | None = None,
         mode: Mode = "plain",
         poison: bool = False,
+        spin: bool = True,
     ) -> Worker | Fault:
         """Execute a source in a new worker and return the worker, or the fault that it caused.
 
@@ -99,12 +100,14 @@ class Sandbox:
             limits: deadlines and sizes; `Limits()` by default.
             mode: `restricted` compiles it under the relaxed RestrictedPython policy.
             poison: make global generators and clocks raise once the source is loaded.
+            spin: wait for a quarter of a millisecond without sleeping, on both sides: the quickest
+                answers. Without it, many workers share processors better.
 
         Raises:
             IsolationUnavailable: a required layer is missing.
             SandboxError: the sandbox is closed, or no worker could be started.
         """
-        program = Program(source, limits or Limits(), mode, poison)
+        program = Program(source, limits or Limits(), mode, poison, spin)
         started = self._start(program)
         if isinstance(started, Fault):
             return started

@@ -83,6 +83,24 @@ def _effects(_: Table, __: int, ___: dict[str, Any]) -> list[str]:
     return effects.changes()
 
 
+def _tasks(table: Table, number: int, _: dict[str, Any]) -> dict[str, Any]:
+    """Return the current task of a tool environment, and which predicates hold, None for none."""
+    env = table.envs[number]
+    env = getattr(env, "inner", env)
+    if hasattr(env, "_message_criteria"):
+        current, tests = env._current_msg, list(env._message_criteria)
+    else:
+        current, tests = getattr(env, "_task", 0), [t.done for t in getattr(env, "tasks", ())]
+    state = getattr(env, "state", getattr(env, "_state", None))
+    met: list[bool | None] = []
+    for test in tests[:100]:
+        try:
+            met.append(None if test is None else bool(test(copy.deepcopy(state))))
+        except Exception:  # noqa: BLE001  foreign code; a test may fail before its time
+            met.append(None)
+    return {"current": int(current), "met": met}
+
+
 def _audit(_: Table, __: int, ___: dict[str, Any]) -> list[dict[str, Any]]:
     return audit.events()
 
@@ -93,5 +111,6 @@ PROBES: dict[str, Callable[[Table, int, dict[str, Any]], Any]] = {
     "repr": _repr,
     "rss_mb": _rss,
     "effects": _effects,
+    "tasks": _tasks,
     "audit": _audit,
 }

@@ -55,6 +55,7 @@ class Program:
     limits: Limits
     mode: Mode
     poison: bool
+    spin: bool = True
 
 
 class WorkerProcess:
@@ -86,7 +87,9 @@ class WorkerProcess:
             program.poison,
             limits.max_observation_chars,
             limits.max_info_bytes,
+            program.spin,
         )
+        self._channel.may_spin = program.spin
         try:
             value = self._ask(request, limits.load_timeout_s)
             if value.fault is not None:

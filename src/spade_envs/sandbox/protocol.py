@@ -37,6 +37,8 @@ class Load(msgspec.Struct, frozen=True, array_like=True, tag=1):
     poison: bool
     max_observation_chars: int
     max_info_bytes: int
+    spin: bool = True
+    """Wait for requests without sleeping for a moment: quick answers for more processor time."""
 
 
 class Create(msgspec.Struct, frozen=True, array_like=True, tag=2):
@@ -91,13 +93,20 @@ class Replay(msgspec.Struct, frozen=True, array_like=True, tag=7):
 
 
 class Discard(msgspec.Struct, frozen=True, array_like=True, tag=8):
-    """Forget an instance."""
+    """Forget instances."""
 
     request: int
-    instance: int
+    instances: list[int]
 
 
-Request: TypeAlias = Load | Create | Reset | Step | Ask | Probe | Replay | Discard
+class Many(msgspec.Struct, frozen=True, array_like=True, tag=9):
+    """Several requests in one message; the answer is a list of `[value, fault]`."""
+
+    request: int
+    items: list[Create | Ask | Probe]
+
+
+Request: TypeAlias = Load | Create | Reset | Step | Ask | Probe | Replay | Discard | Many
 
 
 class FaultData(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
@@ -153,6 +162,13 @@ class Value(msgspec.Struct, array_like=True, forbid_unknown_fields=True, gc=Fals
     """The answer to any other request."""
 
     request: int
+    value: msgspec.Raw
+    fault: FaultData | None
+
+
+class OneOfMany(msgspec.Struct, array_like=True, forbid_unknown_fields=True, gc=False):
+    """The answer to one of many requests."""
+
     value: msgspec.Raw
     fault: FaultData | None
 

@@ -22,6 +22,7 @@ from spade_envs.sandbox.protocol import (
     Create,
     Discard,
     Load,
+    Many,
     Probe,
     Replay,
     Request,
@@ -49,12 +50,13 @@ class _Channel:
         self._decode = msgspec.msgpack.Decoder(Request).decode
         self._encode_into = msgspec.msgpack.Encoder().encode_into
         self._buffer = bytearray(64 * 1024)
+        self.spin_s = _SPIN_S
         poller = select.poll()
         poller.register(descriptor, select.POLLIN)
         self._ready = poller.poll
 
     def receive(self) -> Request | None:
-        until = perf_counter() + _SPIN_S
+        until = perf_counter() + self.spin_s
         while perf_counter() < until and not self._ready(0):
             pass  # waking up costs more than waiting for a moment
         data = os.read(self._fd, _READ_BYTES)
@@ -90,6 +92,7 @@ def serve(descriptor: int, counters: memoryview, layers: tuple[str, ...]) -> Non
     first = channel.receive()
     if not isinstance(first, Load):
         return
+    channel.spin_s = _SPIN_S if first.spin else 0.0
     audit.start()
     probes.start()
     try:
@@ -168,15 +171,20 @@ class _Server:
             reply = table.step(number, action)
         return reply
 
-    def _answer_value(self, request: Create | Ask | Probe | Discard) -> None:
-        value: Any = None
-        fault = None
-        if isinstance(request, Create):
-            fault = self._table.create(request.instance, request.level)
-        elif isinstance(request, Discard):
-            self._table.discard(request.instance)
-        elif isinstance(request, Ask):
-            value, fault = self._table.ask(request.instance, request.what)
+    def _answer_value(self, request: Create | Ask | Probe | Discard | Many) -> None:
+        if isinstance(request, Discard):
+            for number in request.instances:
+                self._table.discard(number)
+            answer: Any = (None, None)
+        elif isinstance(request, Many):
+            answer = ([self._one_value(item) for item in request.items], None)
         else:
-            value, fault = probes.run(self._table, request)
-        self._channel.send((request.request, value, fault))
+            answer = self._one_value(request)
+        self._channel.send((request.request, *answer))
+
+    def _one_value(self, request: Create | Ask | Probe) -> tuple[Any, Any]:
+        if isinstance(request, Create):
+            return None, self._table.create(request.instance, request.level)
+        if isinstance(request, Ask):
+            return self._table.ask(request.instance, request.what)
+        return probes.run(self._table, request)

@@ -6,92 +6,41 @@ are rebuilt from their seed and actions in a fresh process, when they are next u
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Literal
+from functools import partial
+from typing import Any, Literal, TypeVar
 
-from spade_envs.errors import EnvironmentFault, SandboxError
 from spade_envs.sandbox.channel import Broken
 from spade_envs.sandbox.history import Instance
+from spade_envs.sandbox.keeper import Keeper
 from spade_envs.sandbox.outcomes import (
     Op,
     accept_resets,
     accept_steps,
-    decode_value,
-    fault_from,
     faulted,
     renamed,
 )
-from spade_envs.sandbox.process import Loaded, Program, WorkerProcess
+from spade_envs.sandbox.process import WorkerProcess
 from spade_envs.sandbox.protocol import Ask, Create, Discard, Probe, Reset, Step
 from spade_envs.types import (
-    EnvSource,
     Fault,
-    Interface,
     Json,
-    Limits,
     ResetOutcome,
     StepBatch,
     StepOutcome,
 )
 
+T = TypeVar("T")
+
 MAX_KILLS = 8
 """Processes that one batch may cost before the rest of it is given up."""
+_DISCARD_TOGETHER = 64
 RECYCLE_AFTER_STEPS = 2_000_000
 """A process is replaced after about this many steps, at the next reset."""
-_MAX_REPLAY_S = 60.0
 
 
-class Worker:
-    """One loaded source; made by `Sandbox.load`. A context manager; safe to share by threads.
-
-    Args:
-        start: returns a fresh process that has loaded the program, or the fault.
-        program: what the processes execute.
-        process: the first of them.
-        loaded: what it said of the source.
-    """
-
-    def __init__(
-        self,
-        start: Callable[[], tuple[WorkerProcess, Loaded] | Fault],
-        program: Program,
-        process: WorkerProcess,
-        loaded: Loaded,
-    ) -> None:
-        self.interface: Interface = loaded.interface
-        self.layers: tuple[str, ...] = tuple(loaded.layers)
-        self._start = start
-        self._program = program
-        self._limits: Limits = program.limits
-        self._process: WorkerProcess | None = process
-        self._generation = 1
-        self._instances: dict[int, Instance] = {}
-        self._recent: tuple[Sequence[int], list[Instance]] = ((), [])
-        self._next_number = 0
-        self._steps = 0
-        self._closed = False
-        self._lock = threading.RLock()
-
-    @property
-    def source(self) -> EnvSource:
-        """The source that is loaded."""
-        return self._program.source
-
-    @property
-    def limits(self) -> Limits:
-        """The resources that the worker may use."""
-        return self._limits
-
-    @property
-    def alive(self) -> bool:
-        """Whether a process is running now; a closed or killed worker has none."""
-        return self._process is not None and self._process.alive
-
-    @property
-    def generation(self) -> int:
-        """How many processes have been started so far."""
-        return self._generation
+class Worker(Keeper):
+    """One loaded source; made by `Sandbox.load`. A context manager; safe to share by threads."""
 
     def create(self, level: int = 0) -> int | Fault:
         """Construct an instance and return its number, or the fault that prevented it."""
@@ -103,6 +52,24 @@ class Worker:
                 return answer
             self._instances[number] = Instance(level, self._generation)
             return number
+
+    def create_many(self, levels: Sequence[int]) -> list[int | Fault]:
+        """Construct one instance of each level; quicker than one by one."""
+        with self._lock:
+            first = self._next_number
+            asked: list[tuple[int, int]] = list(enumerate(levels, start=first))
+            made = self._values("create", [partial(Create, instance=n, level=v) for n, v in asked])
+            if made is None:
+                return _until_timeout([partial(self.create, level) for level in levels])
+            self._next_number += len(asked)
+            for (number, level), answer in zip(asked, made, strict=True):
+                if not isinstance(answer, Fault):
+                    self._instances[number] = Instance(level, self._generation)
+            numbers = [number for number, _ in asked]
+            return [
+                answer if isinstance(answer, Fault) else number
+                for number, answer in zip(numbers, made, strict=True)
+            ]
 
     def reset(
         self, requests: Sequence[tuple[int, int | None, Mapping[str, Json] | None]]
@@ -194,12 +161,47 @@ class Worker:
 
     def solution(self, number: int) -> list[str] | Fault:
         """Return the actions that win the current episode of an instance from here."""
-        answer = self._about("solution", number, lambda i: Ask(i, number, "solution"))
-        if isinstance(answer, Fault):
-            return answer
-        if isinstance(answer, list) and all(isinstance(action, str) for action in answer):
-            return answer
-        return Fault(kind="protocol", op="solution", message="not a list of texts")
+        return _texts(self._about("solution", number, lambda i: Ask(i, number, "solution")))
+
+    def solutions(self, numbers: Sequence[int]) -> list[list[str] | Fault]:
+        """Return the solution of each of the instances; quicker than one by one."""
+        with self._lock:
+            instances = self._known(numbers)
+            answers = None
+            if all(instance.generation == self._generation for instance in instances):
+                asked = [partial(Ask, instance=number, what="solution") for number in numbers]
+                answers = self._values("solution", asked)
+            if answers is None:
+                return _until_timeout([partial(self.solution, number) for number in numbers])
+            return [_texts(answer) for answer in answers]
+
+    def copies(self, numbers: Sequence[int]) -> list[int | Fault]:
+        """Return a deep copy of each of the instances, in its present state.
+
+        An instance may be asked for several times.
+        """
+        with self._lock:
+            self._known(list(dict.fromkeys(numbers)))
+            instances = [self._instances[number] for number in numbers]
+            answers = None
+            into = range(self._next_number, self._next_number + len(numbers))
+            if all(instance.generation == self._generation for instance in instances):
+                asked = [
+                    partial(Probe, instance=number, kind="copy", args={"into": twin})
+                    for number, twin in zip(numbers, into, strict=True)
+                ]
+                answers = self._values("probe", asked)
+            if answers is None:
+                one_by_one = [partial(self.probe, number, "copy") for number in numbers]
+                return [_number(answer) for answer in _until_timeout(one_by_one)]
+            self._next_number += len(into)
+            for instance, twin, answer in zip(instances, into, answers, strict=True):
+                if not isinstance(answer, Fault):
+                    self._instances[twin] = instance.copy(self._generation)
+            return [
+                answer if isinstance(answer, Fault) else twin
+                for twin, answer in zip(into, answers, strict=True)
+            ]
 
     def probe(self, number: int, kind: str, args: Mapping[str, Json] | None = None) -> Json | Fault:
         """Run one of the worker's examinations (see `probes`) on an instance.
@@ -224,7 +226,10 @@ class Worker:
             instance = self._instances.pop(number, None)
             self._recent = (), []
             if instance is not None and instance.generation == self._generation and self.alive:
-                self._value("probe", lambda i: Discard(i, number))
+                self._dropped.append(number)
+            if len(self._dropped) >= _DISCARD_TOGETHER:
+                dropped, self._dropped = self._dropped, []
+                self._value("probe", lambda i: Discard(i, dropped))
 
     def recycle(self) -> None:
         """Replace the process; no instance loses its state."""
@@ -245,29 +250,7 @@ class Worker:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def abandon(self) -> None:
-        """Leave the process to the parent, in a forked child; instances are rebuilt here."""
-        self._lock = threading.RLock()
-        if self._process is not None:
-            self._process.abandon()
-            self._process = None
-
     # -- machinery ---------------------------------------------------------------------------
-
-    def _known(self, numbers: Sequence[int]) -> list[Instance]:
-        if self._closed:
-            raise SandboxError("the worker is closed")
-        if numbers is self._recent[0]:
-            return self._recent[1]
-        try:
-            instances = [self._instances[number] for number in numbers]
-        except KeyError as error:
-            raise ValueError(f"no instance {error}") from None
-        if len(numbers) > 1 and len(set(numbers)) != len(numbers):
-            raise ValueError("an instance may be asked for only once in a batch")
-        if type(numbers) is tuple:  # it cannot change: whoever steps the same ones again is known
-            self._recent = numbers, instances
-        return instances
 
     def _refuse(
         self, actions: Sequence[str], instances: list[Instance], answers: list[Any]
@@ -289,99 +272,6 @@ class Worker:
             fault = Fault(kind="contract", op="step", message=message)
             answers[row] = faulted("step", fault)
         return actions
-
-    def _live(self) -> WorkerProcess:
-        """Return a process that runs.
-
-        Raises:
-            EnvironmentFault: the source does not load any more.
-        """
-        if self._closed:
-            raise SandboxError("the worker is closed")
-        process = self._process
-        if process is None or not process.alive:
-            started = self._start()
-            if isinstance(started, Fault):
-                raise EnvironmentFault(started)
-            process = self._process = started[0]
-            self._generation += 1
-            self._steps = 0
-        return process
-
-    def _kill(self) -> None:
-        if self._process is not None:
-            self._process.kill()
-            self._process = None
-
-    def _value(self, op: Op, make: Callable[[int], Any]) -> Any:
-        """Send a request with one answer; return its value or a fault."""
-        limits = self._limits
-        timeout_s = limits.step_timeout_s if op in ("hint",) else limits.reset_timeout_s
-        try:
-            process = self._live()
-        except EnvironmentFault as error:
-            return renamed(error.fault, op)
-        try:
-            value = process.ask(make(process.new_id()), timeout_s)
-            if value.fault is not None:
-                return fault_from(value.fault, op)
-            return decode_value(value.value)
-        except Broken as broken:
-            self._kill()
-            return Fault(kind=broken.kind, op=op, message=broken.message)
-        except BaseException:
-            self._kill()  # interrupted: what is under way in the process is unknown
-            raise
-
-    def _about(self, op: Op, number: int, make: Callable[[int], Any]) -> Any:
-        with self._lock:
-            self._known([number])
-            fault = self._restore(number)
-            if fault is not None:
-                return renamed(fault, op)
-            answer = self._value(op, make)
-            if isinstance(answer, Fault) and not self.alive:
-                self._instances[number].playing = False
-            return answer
-
-    def _restore(self, number: int) -> Fault | None:
-        """Bring a stale instance to its state in the present process."""
-        try:
-            process = self._live()
-        except EnvironmentFault as error:
-            return error.fault
-        instance = self._instances[number]
-        if instance.generation == self._generation:
-            return None
-        if not instance.playing:
-            answer = self._value("create", lambda i: Create(i, number, instance.level))
-            if isinstance(answer, Fault):
-                return answer
-            instance.generation = self._generation
-            return None
-        request = instance.replay(process.new_id(), number)
-        limits = self._limits
-        try:
-            timeout_s = limits.reset_timeout_s + min(
-                _MAX_REPLAY_S, len(instance.actions) * limits.step_timeout_s
-            )
-            process.send(request, timeout_s)
-            reply = process.replies(request.request, 1, timeout_s)[0]
-        except Broken as broken:
-            self._kill()
-            instance.playing = False
-            return Fault(kind=broken.kind, op="reset", message=f"on replay: {broken.message}")
-        except BaseException:
-            self._kill()
-            raise
-        instance.generation = self._generation
-        if reply.fault is None and reply.observation == instance.last_observation:
-            return None
-        instance.playing = False
-        if reply.fault is not None:
-            return fault_from(reply.fault, "reset")
-        message = "the episode could not be replayed: seed and actions gave another observation"
-        return Fault(kind="contract", op="reset", message=message)
 
     def _batch(
         self,
@@ -516,3 +406,27 @@ def _batch_of(answers: list[Any], rewards: list[float]) -> StepBatch:
 
 def _out_of_memory(outcome: ResetOutcome) -> bool:
     return outcome.fault is not None and outcome.fault.kind == "memory"
+
+
+def _texts(answer: Any) -> list[str] | Fault:
+    if isinstance(answer, Fault):
+        return answer
+    if isinstance(answer, list) and all(isinstance(action, str) for action in answer):
+        return answer
+    return Fault(kind="protocol", op="solution", message="not a list of texts")
+
+
+def _number(answer: Json | Fault) -> int | Fault:
+    return answer if isinstance(answer, Fault) else int(answer["instance"])
+
+
+def _until_timeout(calls: Sequence[Callable[[], T | Fault]]) -> list[T | Fault]:
+    """Return what the calls return; after one that took too long, the rest is not tried."""
+    answers: list[T | Fault] = []
+    for call in calls:
+        last = answers[-1] if answers else None
+        if isinstance(last, Fault) and last.kind == "timeout":
+            answers.append(last)
+        else:
+            answers.append(call())
+    return answers

@@ -175,3 +175,52 @@ def test_published_shape_is_adapted(load):
     assert answer[0].startswith("\\boxed{")
     outcome = worker.step([(number, answer[0])])[0]
     assert (outcome.reward, outcome.info["success"]) == (1.0, True)
+
+
+def test_many_instances_are_made_copied_and_asked_at_once(load, counter_code):
+    worker = load(counter_code)
+    numbers = worker.create_many([0, 2, 1])
+    worker.reset([(number, 5, None) for number in numbers])
+    assert worker.solutions(numbers) == [["win"]] * 3
+    worker.step([(numbers[0], "abc")])
+    twins = worker.copies([numbers[0], numbers[0], numbers[1]])
+    assert len({*numbers, *twins}) == 6
+    shown = [outcome.observation for outcome in worker.step([(n, "ab") for n in twins])]
+    assert shown[0] == shown[1]
+    assert shown[0].split()[0] == "5"
+    assert shown[2].split()[0] == "2"
+
+
+def test_a_level_that_cannot_be_made_is_the_only_fault_of_many(load, counter_code):
+    code = counter_code.replace(
+        "    levels = 3", "    def __init__(self, level=0):\n        super().__init__(level=level)"
+        "\n        self.inverse = 1 / (level - 1)\n    levels = 3"
+    )  # fmt: skip
+    made = load(code).create_many([0, 1, 2])
+    assert [getattr(number, "kind", None) for number in made] == [None, "exception", None]
+
+
+def test_a_solution_that_hangs_is_blamed_and_the_rest_is_not_tried(load, counter_code):
+    code = counter_code.replace(
+        'return ["win"]',
+        'if self.goal % 2:\n            while True:\n                pass\n        return ["win"]',
+    )
+    worker = load(code, limits=Limits(reset_timeout_s=0.3, step_timeout_s=0.3, memory_mb=256))
+    numbers = worker.create_many([0] * 6)
+    starts = worker.reset([(number, number, None) for number in numbers])
+    odd = [outcome.info["goal"] % 2 == 1 for outcome in starts]
+    assert True in odd
+    first = odd.index(True)
+    answers = worker.solutions(numbers)
+    assert answers[:first] == [["win"]] * first
+    assert {answer.kind for answer in answers[first:]} == {"timeout"}
+
+
+def test_a_worker_that_does_not_spin_answers_the_same(load, counter_code):
+    shown = []
+    for spin in (True, False):
+        worker = load(counter_code, spin=spin)
+        (number,) = worker.create_many([0])
+        worker.reset([(number, 5, None)])
+        shown.append(worker.step([(number, "abc")])[0].observation)
+    assert shown[0] == shown[1]
