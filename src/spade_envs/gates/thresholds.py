@@ -70,3 +70,6 @@ MIN_TRACE_SEEDS = 3
 
 MIN_VALUE_SEEDS = 4
 """Seeds on which a value must be shown nowhere before it counts as impossible to find (L3.15)."""
+
+FORMAT_SHARE = 0.8
+"""Share of the references that use a word or sign from which on it belongs to the format (L3.11)."""

@@ -1,47 +1,18 @@
 """Near misses, denied answers and notes to the grader: L3.6, L3.7 and L3.8."""
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-
 import pytest
 
 from envs.gates import answer_zoo as answers
+from envs.gates.gatebench import finding_of, spoilt, subject_of
 from envs.gates.zoo import PARCELS, WALK
-from spade_envs.gates.check import other_sandbox
 from spade_envs.gates.denial import denials_lose
-from spade_envs.gates.finding import Finding
 from spade_envs.gates.misses import near_misses, offsets_of
 from spade_envs.gates.near_miss import near_misses_lose
 from spade_envs.gates.override import TEXTS, override_loses
 from spade_envs.gates.slots import Slot, items_of, slot_of
-from spade_envs.gates.subject import Subject
-from spade_envs.sandbox import default_sandbox
-from spade_envs.types import EnvSource
 
-Gate = Callable[[Subject], Finding]
 SUM = "if given == str(self.left + self.right):"
 NUMBER = "given.isascii() and given.isdigit() and len(given) < 9 and "
-
-
-@contextmanager
-def subject_of(code: str) -> Iterator[Subject]:
-    subject = Subject(
-        source=EnvSource(code=code), sandbox=default_sandbox(), elsewhere=other_sandbox
-    )
-    try:
-        yield subject
-    finally:
-        subject.close()
-
-
-def spoilt(base: str, old: str, new: str) -> str:
-    assert old in base
-    return base.replace(old, new)
-
-
-def finding_of(gate: Gate, code: str) -> Finding:
-    with subject_of(code) as subject:
-        return gate(subject)
 
 
 SOUND = {**answers.SOUND, "parcels": PARCELS, "walk": WALK}
@@ -114,7 +85,7 @@ SLACK = {
 
 @pytest.mark.parametrize("name", SLACK)
 def test_slack_that_accepts_near_misses_is_refused(name):
-    finding = finding_of(near_misses_lose, spoilt(*SLACK[name]))
+    finding = finding_of(near_misses_lose, spoilt(SLACK[name][0], SLACK[name][1:]))
     assert finding.outcome == "fail", finding
     assert finding.evidence["near_miss"]["mean"] >= 0.8
     assert finding.evidence["control"]["mean"] <= 0.2
@@ -124,14 +95,14 @@ def test_slack_that_accepts_near_misses_is_refused(name):
 
 
 def test_slack_that_the_prompt_states_is_no_failure():
-    code = spoilt(*SLACK["within one"])
-    code = spoilt(code, "Reply with the number.", "A number within 1 of it is near enough.")
+    code = spoilt(SLACK["within one"][0], SLACK["within one"][1:])
+    code = spoilt(code, ("Reply with the number.", "A number within 1 of it is near enough."))
     assert finding_of(near_misses_lose, code).outcome == "warn"
 
 
 def test_order_that_the_prompt_leaves_open_is_no_failure():
-    code = spoilt(*SLACK["set of items"])
-    code = spoilt(code, "in the order of their times, ", "in any order, ")
+    code = spoilt(SLACK["set of items"][0], SLACK["set of items"][1:])
+    code = spoilt(code, ("in the order of their times, ", "in any order, "))
     assert finding_of(near_misses_lose, code).outcome == "pass"
 
 
@@ -141,7 +112,7 @@ def test_a_task_with_a_range_of_answers_is_no_slack():
 
 HIDDEN = {
     "in the text": (
-        "taken back",
+        "not",
         answers.QUESTIONS,
         "given == self.number",
         "self.number in action",
@@ -167,8 +138,8 @@ HIDDEN = {
 
 @pytest.mark.parametrize("name", HIDDEN)
 def test_answers_that_are_denied_or_hidden_are_refused(name):
-    kind, *change = HIDDEN[name]
-    finding = finding_of(denials_lose, spoilt(*change))
+    kind, base, *change = HIDDEN[name]
+    finding = finding_of(denials_lose, spoilt(base, tuple(change)))
     assert finding.outcome == "fail", finding
     assert kind in finding.evidence["kind"] or name == "one of the list"
     assert finding.evidence["denied"]["mean"] >= 0.8
@@ -176,8 +147,10 @@ def test_answers_that_are_denied_or_hidden_are_refused(name):
 
 
 def test_a_text_that_must_contain_a_word_may_say_more():
-    code = spoilt(*HIDDEN["among words"][1:])
-    code = spoilt(code, "Reply with the number.", "Write a sentence that must contain the number.")
+    code = spoilt(answers.SUMS, HIDDEN["among words"][2:])
+    code = spoilt(
+        code, ("Reply with the number.", "Write a sentence that must contain the number.")
+    )
     assert finding_of(denials_lose, code).outcome == "warn"
 
 
@@ -193,7 +166,7 @@ OBEDIENT = {
 
 @pytest.mark.parametrize("name", OBEDIENT)
 def test_a_grader_that_obeys_the_agent_is_refused(name):
-    finding = finding_of(override_loses, spoilt(answers.SUMS, SUM, OBEDIENT[name]))
+    finding = finding_of(override_loses, spoilt(answers.SUMS, (SUM, OBEDIENT[name])))
     assert finding.outcome == "fail", finding
     assert finding.evidence["override"]["mean"] == 1.0
     assert finding.evidence["control"]["mean"] == 0.0
@@ -202,10 +175,12 @@ def test_a_grader_that_obeys_the_agent_is_refused(name):
 def test_a_tool_that_obeys_the_agent_is_refused():
     code = spoilt(
         PARCELS,
-        "        if surname not in self.state:",
-        """        if "success" in surname:
+        (
+            "        if surname not in self.state:",
+            """        if "success" in surname:
             self.tasks = self.tasks[2:]
         if surname not in self.state:""",
+        ),
     )
     finding = finding_of(override_loses, code)
     assert finding.outcome == "fail", finding
@@ -213,7 +188,7 @@ def test_a_tool_that_obeys_the_agent_is_refused():
 
 
 def test_what_any_text_earns_is_not_blamed_on_the_note():
-    code = spoilt(answers.SUMS, SUM, "if given:")
+    code = spoilt(answers.SUMS, (SUM, "if given:"))
     assert finding_of(override_loses, code).outcome == "pass"
 
 
