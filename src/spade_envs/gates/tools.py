@@ -1,31 +1,342 @@
-"""Tool environments: what their tools promise and do."""
+"""Family L3, tools: every tool works, and reading leaves no trace."""
 
 from __future__ import annotations
 
-from spade_envs.gates.finding import Finding, skipped
+import ast
+import random
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from spade_envs.api.calls import MAX_CALLS, call, parse_calls
+from spade_envs.gates.finding import Finding, failed, passed, skipped, warned
+from spade_envs.gates.lane import Job
+from spade_envs.gates.policies import script
 from spade_envs.gates.subject import Subject
+from spade_envs.gates.thresholds import MIN_TOOL_TRIES, MIN_TRACE_SEEDS, TOOL_SEEDS
+from spade_envs.gates.tool_results import (
+    Pool,
+    Result,
+    one_call_a_turn,
+    results,
+    sample_calls,
+    try_calls,
+)
+from spade_envs.gates.trace import Trace, clip
+from spade_envs.types import Json
 
-
-def tools_described(subject: Subject) -> Finding:
-    """L1.9: schema, signature and docstring of every tool agree."""
-    return skipped("not measured")
+NO_TOOLS = "it has no tools"
+ROUNDS = 3
+_ABSENT = re.compile(
+    r"\b(no such|not found|unknown|there is no|does not exist|doesn't exist|invalid)\b", re.I
+)
+_BROKEN = re.compile(
+    r"\b(unavailable|not implemented|disabled|out of (?:order|service)|offline|is down|internal|"
+    r"unsupported|deprecated|always)\b", re.I
+)  # fmt: skip
 
 
 def tools_work(subject: Subject) -> Finding:
     """L3.13: every tool can succeed."""
-    return skipped("not measured")
+    names = [tool["function"]["name"] for tool in subject.interface.tools]
+    if not names:
+        return passed(NO_TOOLS)
+    used = _used(subject, names)
+    waiting = [name for name in names if not used[name].worked]
+    tries = _tried(subject, waiting) if waiting else {}
+    dead = [name for name in waiting if not any(not r.failed for r in tries[name])]
+    warning: Finding | None = None
+    for name in dead:
+        every = [*used[name].failures, *tries[name]]
+        why = _why_dead(subject, name, used[name], every)
+        text = f"tool {name} never succeeds in {len(every)} calls"
+        shown: list[Json] = [
+            {"arguments": clip(repr(dict(r.arguments))), "result": clip(r.text)} for r in every[:5]
+        ]
+        if why and every:
+            return failed(f"{text}: {why}; make it work or leave it out", tool=name, calls=shown)
+        warning = warning or warned(f"{text}; no probe knows how to use it", tool=name, calls=shown)
+    return warning or passed(f"all {len(names)} tools work")
 
 
-def tasks_open_until_done(subject: Subject) -> Finding:
-    """L3.14: every task is open until the reference does it, and they are met in order."""
-    return skipped("not measured")
+@dataclass
+class _Use:
+    """How the reference fares with a tool."""
+
+    worked: bool = False
+    failures: list[Result] = field(default_factory=list)
 
 
-def values_can_be_found(subject: Subject) -> Finding:
-    """L3.15: every value that the reference uses is shown by the user or by a tool."""
-    return skipped("not measured")
+def _used(subject: Subject, names: Sequence[str]) -> dict[str, _Use]:
+    found = {name: _Use() for name in names}
+    for level in reversed(subject.levels) if subject.has_reference else ():
+        for trace in subject.references(level, subject.seeds[:TOOL_SEEDS]):
+            for _, result in results(trace):
+                use = found.get(result.name)
+                if use is not None:
+                    use.worked = use.worked or not result.failed
+                    if result.failed and len(use.failures) < MIN_TOOL_TRIES:
+                        use.failures.append(result)
+            if all(use.worked for use in found.values()):
+                return found
+    return found
+
+
+def _tried(subject: Subject, names: Sequence[str]) -> dict[str, list[Result]]:
+    """Return what calls of these tools bring, at the start and on the reference's way."""
+    found: dict[str, list[Result]] = {name: [] for name in names}
+    for level in reversed(subject.edge_levels):
+        for share in (1.0, 0.0, 0.5):
+            left = [name for name in names if all(result.failed for result in found[name])]
+            if not left:
+                return found
+            for rows in explore(subject, level, share, left, rounds=ROUNDS).values():
+                for result in rows.tried:
+                    if result.name in found:
+                        found[result.name].append(result)
+    return found
+
+
+@dataclass
+class World:
+    """What an agent can find out about one task by calling its tools."""
+
+    pool: Pool
+    tried: list[Result] = field(default_factory=list)
+
+
+def explore(
+    subject: Subject,
+    level: int,
+    share: float,
+    names: Sequence[str],
+    *,
+    rounds: int,
+    seeds: int = TOOL_SEEDS,
+    told: bool = True,
+    enough: Callable[[Mapping[int, World]], bool] | None = None,
+) -> dict[int, World]:
+    """Call the named tools, and others to learn what they take, on a few seeds.
+
+    Args:
+        subject: the environment.
+        level: its level.
+        share: how much of the reference is played before, in [0, 1]; never its last action.
+        names: tools to call; if none of them works in the first round, all are called.
+        rounds: each round knows what the one before it has shown.
+        seeds: number of seeds.
+        told: whether the arguments of the whole reference count as known.
+        enough: says after each round whether to stop; by default once every named tool works.
+    """
+    wanted = subject.seeds[:seeds]
+    worlds, prefixes = {}, {}
+    traces: Mapping[int, Trace] = {}
+    if subject.has_reference:
+        traces = {trace.seed or 0: trace for trace in subject.references(level, wanted)}
+    for trace in subject.starts(level)[:seeds]:
+        seed = trace.seed or 0
+        pool = Pool()
+        pool.read(_without_tools(trace.start.observation))
+        pool.read(str(trace.start.info.get("user", "")))
+        reference = traces.get(seed)
+        done = int(share * (len(reference.actions) - 1)) if reference else 0
+        prefixes[seed] = reference.actions[:done] if reference else ()
+        for index, result in results(reference) if reference else ():
+            if index < done:
+                pool.read(result.text)
+            for key, value in result.arguments.items() if told or index < done else ():
+                pool.note(key.casefold(), value)
+        worlds[seed] = World(pool)
+    schemas = {tool["function"]["name"]: tool for tool in subject.interface.tools}
+    for turn in range(rounds):
+        called = list(schemas) if turn and rounds > 1 else list(names)
+        rows = {}
+        for seed, world in worlds.items():
+            rng = random.Random(f"{seed}/{turn}")
+            done_before = {(r.name, repr(r.arguments)) for r in world.tried}
+            rows[seed] = [
+                (name, arguments)
+                for name in called
+                for arguments in sample_calls(schemas[name], world.pool, rng)
+                if (name, repr(arguments)) not in done_before
+            ]
+        for seed, found in try_calls(subject, level, prefixes, rows).items():
+            worlds[seed].tried += found
+            for result in found:
+                worlds[seed].pool.read(result.text)
+                if not result.failed:
+                    for key, value in result.arguments.items():
+                        worlds[seed].pool.note(key.casefold(), value)
+        if enough is not None:
+            if enough(worlds):
+                break
+            continue
+        worked = {r.name for world in worlds.values() for r in world.tried if not r.failed}
+        if worked.issuperset(names):
+            break
+    return worlds
+
+
+def _without_tools(text: str) -> str:
+    """Return a first observation without the list of the tools, whose words are no values."""
+    before, listed, after = text.partition("\n\nTools")
+    return f"{before}\n{after.rpartition(chr(10) * 2)[2]}" if listed else text
+
+
+def _why_dead(subject: Subject, name: str, use: _Use, tries: Sequence[Result]) -> str:
+    """Return why a tool is dead for certain; empty if it may only be hard to use."""
+    if len(tries) < MIN_TOOL_TRIES and not use.failures:
+        return ""
+    if len(use.failures) >= 3:
+        return "not even the reference's calls of it do"
+    if _always_raises(subject.source.code, name):
+        return "it raises whatever it is given"
+    raw, plain = {result.text for result in tries}, {_plain(result) for result in tries}
+    if 1 in (len(raw), len(plain)):
+        text = tries[0].text
+        if _BROKEN.search(text):
+            return f"it always says {clip(tries[0].text, 80)!r}"
+        if _ABSENT.search(text) and _takes_known(subject, name, tries):
+            return f"it says {clip(tries[0].text, 80)!r} even of what other tools know"
+    return ""
+
+
+def _plain(result: Result) -> str:
+    text = result.text
+    for value in result.arguments.values():
+        text = text.replace(str(value), "*") if str(value) else text
+    return re.sub(r"\d+", "#", text)
+
+
+def _always_raises(code: str, name: str) -> bool:
+    """Whether a tool's method begins with a raise or with the return of an error text."""
+    for node in ast.walk(ast.parse(code)):
+        if isinstance(node, ast.FunctionDef) and node.name in (name, f"tool_{name}"):
+            body = [
+                s for s in node.body
+                if not (isinstance(s, ast.Expr) and isinstance(s.value, ast.Constant))
+                and not isinstance(s, ast.Pass | ast.Assign | ast.AugAssign | ast.AnnAssign)
+            ]  # fmt: skip
+            first = body[0] if body else None
+            if isinstance(first, ast.Raise):
+                return True
+            if isinstance(first, ast.Return) and isinstance(first.value, ast.Constant):
+                return Result(name, {}, str(first.value.value)).failed
+    return False
+
+
+def _takes_known(subject: Subject, name: str, tries: Sequence[Result]) -> bool:
+    """Whether the tool was given values that succeed with the same parameter of another tool."""
+    known: dict[str, set[str]] = {}
+    for level in subject.edge_levels if subject.has_reference else ():
+        for trace in subject.references(level, subject.seeds[:TOOL_SEEDS]):
+            for _, result in results(trace):
+                if not result.failed:
+                    for key, value in result.arguments.items():
+                        known.setdefault(key, set()).add(repr(value))
+    given = [
+        key for result in tries for key, value in result.arguments.items()
+        if repr(value) in known.get(key, ())
+    ]  # fmt: skip
+    return len(given) >= MIN_TOOL_TRIES
+
+
+# L3.16
+
+_READS = re.compile(
+    r"(?:get|list|find|search|read|look|lookup|show|view|check|describe|query|fetch|inspect|"
+    r"status|see|peek|display|browse|who|what|where|track)(?:_|$)"
+)
+_READ_VERBS = re.compile(
+    r"^(?:get|list|find|search|read|look|show|view|check|describe|query|fetch|inspect|return|tell|"
+    r"see|display|report|browse)s?\b", re.I
+)  # fmt: skip
+_COSTS = re.compile(
+    r"\b(costs?|budget|use[sd]? up|at most|limit(?:ed|s)?|charge[sd]?|fees?|pay|paid|coins?|"
+    r"jobs?|submit\w*|submission|starts?|begins?|requests?|tokens?|opens?|creates?|makes?|"
+    r"expires?|once|only \w+ times|minutes?|seconds?|hours?|time|noisy?|noise|varies|random|drift|"
+    r"busy|unreliable|fails?|again|next|queue|takes?|counts? as|refresh\w*|rate)\b", re.I
+)  # fmt: skip
 
 
 def reading_changes_nothing(subject: Subject) -> Finding:
     """L3.16: tools that only read leave no trace."""
-    return skipped("not measured")
+    if not subject.interface.tools:
+        return passed(NO_TOOLS)
+    if not subject.has_reference:
+        return skipped("needs a reference that calls the tools; add solution()")
+    readers = {tool["function"]["name"] for tool in subject.interface.tools if _only_reads(tool)}
+    seen: dict[str, int] = {}
+    for level in subject.edge_levels:
+        plans: list[tuple[str, int, Result, Trace, Job]] = []
+        for trace in subject.references(level, subject.seeds[: MIN_TRACE_SEEDS + 2]):
+            for name, (index, result) in _first_reads(trace, readers).items():
+                said = _repeated(subject, trace, index, result)
+                if said is not None:
+                    plans.append((name, index, result, trace, Job(level, trace.seed, script(said))))
+        played = subject.plain.run([plan[-1] for plan in plans], fresh=False)
+        for (name, index, result, trace, _), again in zip(plans, played, strict=True):
+            problem = _moved(subject, trace, again, index, result)
+            if not problem:
+                continue
+            seen[name] = seen.get(name, 0) + 1
+            if seen[name] >= MIN_TRACE_SEEDS:
+                evidence = again.evidence()
+                text = f"calling {name}, which only reads, {problem}; let reading change nothing"
+                if _warns_of_cost(subject, name, trace):
+                    return warned(text, tool=name, **evidence)
+                return failed(text, tool=name, **evidence)
+    return passed(f"{len(readers)} reading tools leave no trace")
+
+
+def _only_reads(tool: Mapping[str, Json]) -> bool:
+    function = tool["function"]
+    text = str(function.get("description", ""))
+    named = _READS.match(function["name"]) is not None
+    return (named or _READ_VERBS.match(text) is not None) and not _COSTS.search(text)
+
+
+def _warns_of_cost(subject: Subject, name: str, trace: Trace) -> bool:
+    """Whether the introduction speaks of what a call costs."""
+    shown = trace.start.observation.split("Tools:")[0].split("Tools (JSON")[0]
+    return _COSTS.search(shown) is not None
+
+
+def _first_reads(trace: Trace, readers: set[str]) -> dict[str, tuple[int, Result]]:
+    found: dict[str, tuple[int, Result]] = {}
+    for index, result in results(trace):
+        if result.name in readers and not result.failed:
+            found.setdefault(result.name, (index, result))
+    return found
+
+
+def _repeated(subject: Subject, trace: Trace, index: int, result: Result) -> tuple[str, ...] | None:
+    """Return the reference with three more calls of a reading tool before it is first called."""
+    text = call(result.name, **dict(result.arguments))
+    actions = trace.actions
+    if one_call_a_turn(subject.interface):
+        spare = min(3, subject.interface.max_turns - len(actions))
+        if spare < 2:
+            return None
+        return (*actions[:index], *[text] * spare, *actions[index:])
+    if len(parse_calls(actions[index])) + 3 > MAX_CALLS:
+        if len(actions) >= subject.interface.max_turns:
+            return None
+        return (*actions[:index], "\n".join([text] * 3), *actions[index:])
+    return (*actions[:index], "\n".join([*[text] * 3, actions[index]]), *actions[index + 1 :])
+
+
+def _moved(subject: Subject, trace: Trace, again: Trace, index: int, result: Result) -> str:
+    """Return what three more calls changed; empty if nothing."""
+    if again.fault is not None:
+        return ""
+    if subject.score(again) < subject.score(trace):
+        return f"makes the reference earn {again.total:g} instead of {trace.total:g}"
+    same = [
+        r for _, r in results(again)
+        if r.name == result.name and r.arguments == result.arguments
+    ][:3]  # fmt: skip
+    texts = {r.text for r in same if not r.failed}
+    if len(same) == 3 and len(texts) > 1 and not any(r.failed for r in same):
+        return "gives another result each time"
+    return ""

@@ -1,0 +1,230 @@
+"""Tools that are described wrongly, never work, hide what is needed, or leave a trace."""
+
+import pytest
+
+from envs.gates.subjects import judge
+from envs.gates.zoo import PARCELS, SUMS
+from spade_envs.gates.tool_results import Pool, sample_calls
+from spade_envs.gates.tool_schemas import tools_described
+from spade_envs.gates.tools import reading_changes_nothing, tools_work
+from spade_envs.gates.values import tasks_open_until_done, values_can_be_found
+
+STOCK = '''
+import random
+
+from tool_use_base_env import ToolUseBaseEnv
+
+
+class StockEnv(ToolUseBaseEnv):
+    """Move parts until two bins hold what they should."""
+
+    def reset(self, seed=None):
+        rng = random.Random(seed)
+        names = ["bolts", "nuts", "gears", "belts", "springs"]
+        self._state = {name: rng.randint(1000, 9999) for name in names}
+        self.goals = {name: rng.randint(100, 999) for name in rng.sample(names, 2)}
+        one, two = self.goals
+        self._message_criteria = [
+            lambda s, n=name: s[n] == self.goals[n] for name in self.goals
+        ]
+        self._messages = [f"Set {n} to {self.goals[n]}." for n in self.goals]
+        self._expected_answer = str(sum(self._state.values()) % 8999 + 1000)
+        part = {"type": "string", "enum": names}
+        self._tools = {
+            "count": {"description": "Count one part.", "parameters": {
+                "type": "object", "properties": {"part": part}, "required": ["part"]}},
+            "put": {"description": "Put an amount in a bin.", "parameters": {
+                "type": "object", "required": ["part", "amount"],
+                "properties": {"part": part, "amount": {"type": "integer"}}}},
+        }
+        return f"{self._messages[0]} Then give the sum at first, modulo 8999, plus 1000.", {}
+
+    def tool_count(self, part: str) -> str:
+        return str(self._state[part])
+
+    def tool_put(self, part: str, amount: int) -> str:
+        self._state[part] = amount
+        return "Stored." + self._advance_if_done()
+
+    def solution(self):
+        form = '<tool_call>{"name": "put", "arguments": {"part": "%s", "amount": %d}}</tool_call>'
+        look = '<tool_call>{"name": "count", "arguments": {"part": "%s"}}</tool_call>'
+        return [
+            *(look % name for name in self._state),
+            *(form % pair for pair in self.goals.items()),
+            f"<answer>{self._expected_answer}</answer>",
+        ]
+'''
+EXTRA = '''
+    @tool
+    def weigh(self, surname: str) -> str:
+        """Weigh the parcel of a surname again.
+
+        Args:
+            surname: surname on the label.
+        """
+        BODY
+
+    def hint(self):'''
+
+
+def parcels(old, new):
+    assert old in PARCELS
+    return PARCELS.replace(old, new)
+
+
+def with_tool(body):
+    return parcels("\n    def hint(self):", EXTRA.replace("BODY", body))
+
+
+@pytest.mark.parametrize("gate", [tools_described, tools_work, tasks_open_until_done,
+                                  values_can_be_found, reading_changes_nothing])  # fmt: skip
+@pytest.mark.parametrize("code", [PARCELS, STOCK, SUMS], ids=["ours", "published", "text"])
+def test_sound_environments_pass(gate, code):
+    finding = judge(code, gate)
+    assert (finding.outcome, finding.message) == ("pass", finding.message)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ("            surname: surname", "            name: surname", "'name', which it does not"),
+        ("            street: the", "            street (int): the", "a number, but it is"),
+        ("            street: the new street.\n", "", "leaves out 'street'"),
+        ("            street: the new street.", "            street (str, optional): the new one.",
+         "optional, but it is required"),
+    ],
+)  # fmt: skip
+def test_a_docstring_that_contradicts_its_tool_fails(old, new, said):
+    finding = judge(parcels(old, new), tools_described)
+    assert finding.outcome == "fail"
+    assert said in finding.message
+    assert finding.message.startswith("line ")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ('"properties": {"part": part}, "req', '"properties": {"item": part}, "req', "'item'"),
+        ('"amount": {"type": "integer"}', '"amount": {"type": "string"}', "'amount' a string"),
+        ("def tool_count(", "def tool_tally(", "no method tool_count"),
+        ('"required": ["part", "amount"]', '"required": ["part"]', "leaves 'amount' open"),
+        ("amount: int)", "amount: int, shelf: str)", "lacks 'shelf'"),
+    ],
+)  # fmt: skip
+def test_a_published_schema_that_contradicts_its_method_fails(old, new, said):
+    assert old in STOCK
+    finding = judge(STOCK.replace(old, new), tools_described)
+    assert finding.outcome == "fail"
+    assert said in finding.message
+
+
+@pytest.mark.parametrize(
+    ("code", "why"),
+    [
+        (with_tool('raise ToolError("the scale is being repaired")'), "whatever it is given"),
+        (with_tool('return "error: the scale is being repaired"'), "whatever it is given"),
+        (with_tool('if surname not in NAMES[9:]:\n            raise ToolError("there is no such '
+                   'parcel")\n        return "700"'), "even of what other tools know"),
+        (parcels("if surname not in self.state:", "if surname.isupper() or surname:"),
+         "not even the reference's calls"),
+        (STOCK.replace("return str(self._state[part])", 'return f"error: {part} is locked"'),
+         "not even the reference's calls"),
+    ],
+    ids=["raises", "error text", "knows nobody", "broken", "published"],
+)  # fmt: skip
+def test_a_tool_that_can_never_succeed_fails(code, why):
+    finding = judge(code, tools_work)
+    assert finding.outcome == "fail"
+    assert why in finding.message
+    assert finding.evidence["calls"]
+
+
+def test_a_tool_that_needs_an_earlier_step_is_alive():
+    body = 'if not self.state[self.name]["street"] == self.street:\n'
+    body += '            raise ToolError("not before its address is right")\n        return "700"'
+    assert judge(with_tool(body), tools_work).outcome == "pass"
+    body = 'raise_it = surname != "Nobody"\n        if raise_it:\n'
+    body += '            raise ToolError("the scale is locked")\n        return "700"'
+    assert judge(with_tool(body), tools_work).outcome == "warn"
+
+
+def test_a_task_that_is_met_before_it_is_asked_for_fails():
+    again = 'Task("And keep it there.", done=lambda s: s[name]["street"] == street),'
+    last = 'Task("How many grams'
+    ask = parcels(last, f"{again}\n            {last}")
+    finding = judge(ask, tasks_open_until_done)
+    assert finding.outcome == "fail"
+    assert "task 2 counts as done when it is asked for" in finding.message
+    at_reset = STOCK.replace("s[n] == self.goals[n]", "s[n] >= self.goals[n]")
+    finding = judge(at_reset, tasks_open_until_done)
+    assert finding.outcome == "fail"
+    assert "the first task counts as done at reset" in finding.message
+    assert finding.evidence["predicates"][0]["met"] == [True, True]
+
+
+def test_tasks_that_the_answer_does_not_wait_for_fail():
+    code = STOCK.replace("for name in self.goals\n", "for name in [*self.goals, 'x']\n").replace(
+        "s[n] ==", "s.get(n) ==").replace("== self.goals[n]", "== self.goals.get(n, 0)").replace(
+        "    def solution", "    def _check_answer(self, given):\n"
+        "        return given == self._expected_answer\n\n    def solution")  # fmt: skip
+    finding = judge(code, tasks_open_until_done)
+    assert finding.outcome == "fail"
+    assert "while task 3 is still open" in finding.message
+
+
+def test_a_value_that_no_tool_tells_fails():
+    hidden = parcels(
+        "return self.state[surname]",
+        'return {k: v for k, v in self.state[surname].items() if k != "number"}',
+    )
+    finding = judge(hidden, values_can_be_found)
+    assert finding.outcome == "fail"
+    assert (finding.evidence["tool"], finding.evidence["parameter"]) == ("set_street", "number")
+
+
+def test_a_value_that_only_another_tool_tells_passes():
+    code = with_tool('return str(self.state.get(surname))').replace(
+        "return self.state[surname]",
+        'return {k: v for k, v in self.state[surname].items() if k != "number"}', 1,
+    )  # fmt: skip
+    assert judge(code, values_can_be_found).outcome == "pass"
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ('self.state[surname]["grams"] += 1', "gives another result each time"),
+        ('self.looked = getattr(self, "looked", 0) + 1\n        if self.looked > 2:\n'
+         "            self.state[self.name][\"number\"] = 1", "makes the reference earn"),
+    ],
+)  # fmt: skip
+def test_a_reading_tool_that_leaves_a_trace_fails(line, said):
+    body = f"        {line}\n        return self.state[surname]"
+    finding = judge(parcels("        return self.state[surname]", body), reading_changes_nothing)
+    assert finding.outcome == "fail"
+    assert said in finding.message or "another result" in finding.message
+
+
+def test_a_cost_that_is_told_is_no_trace():
+    body = '        self.state[surname]["grams"] += 1\n        return self.state[surname]'
+    code = parcels("        return self.state[surname]", body)
+    code = code.replace("Look a parcel up by surname.", "Look a parcel up; each look costs a gram.")
+    assert judge(code, reading_changes_nothing).outcome == "pass"
+
+
+def test_arguments_are_drawn_from_what_was_seen_under_their_name():
+    import random
+
+    pool = Pool()
+    pool.read('[{"sample": "S-17", "mass": 12}, {"sample": "S-20", "mass": 15}]')
+    schema = {"function": {"name": "look", "parameters": {
+        "properties": {"samples": {"type": "array", "items": {"type": "string"}},
+                       "unit": {"enum": ["g", "kg"]}},
+        "required": ["samples"]}}}  # fmt: skip
+    rows = sample_calls(schema, pool, random.Random(0))
+    assert {"samples": ["S-17"]} in rows
+    assert {"samples": ["S-17", "S-20"], "unit": "g"} in rows or any(
+        "S-20" in row["samples"] and row.get("unit") == "kg" for row in rows
+    )
+    assert pool.holds("s-20")
