@@ -35,7 +35,7 @@ class Run:
 
 
 def run_options(command: F) -> F:
-    """Add `--seeds`, `--deadline` and `--jobs`."""
+    """Add `--seeds`, `--deadline`, `--jobs` and `--against`."""
     options = (
         click.option("--seeds", type=click.IntRange(3, 1000), default=20, show_default=True),
         click.option(
@@ -53,6 +53,12 @@ def run_options(command: F) -> F:
             show_default=True,
             help="Targets that are checked at a time.",
         ),
+        click.option(
+            "--against",
+            metavar="FILE",
+            multiple=True,
+            help="Evaluation texts (JSONL or text) that must not occur in a target.",
+        ),
     )
     for option in reversed(options):
         command = option(command)
@@ -67,8 +73,8 @@ def check_many(
     depth: Depth,
     seeds: int,
     deadline_s: float,
+    against: Sequence[str] = (),
     show: Callable[[Entry], None] | None = None,
-    **context: Any,
 ) -> Run:
     """Resolve every name, check what it stands for, and return it all in the order of the names.
 
@@ -82,19 +88,20 @@ def check_many(
         depth: see `gates.check`.
         seeds: see `gates.check`.
         deadline_s: for each target.
+        against: files with evaluation texts.
         show: called with each entry as it is known, if there are few.
-        context: more keywords of `interop.check_all`.
+
+    Raises:
+        ConfigError: evaluation texts cannot be read.
     """
     from spade_envs.cli.output import progress
-    from spade_envs.interop import Checked, check_all
+    from spade_envs.interop import check_all
+    from spade_envs.interop.known import evaluation_texts
     from spade_envs.reports.entry import Entry
 
+    texts = [text for path in against for text in evaluation_texts(path)]
     named = [pair for name in names for pair in _resolved(name, store)]
-    found = {
-        position: Entry(checked=Checked(target=target, error=target.error), unknown=True)
-        for position, (target, unknown) in enumerate(named)
-        if unknown
-    }
+    found = {p: _undone(target, True) for p, (target, unknown) in enumerate(named) if unknown}
     places = [position for position in range(len(named)) if position not in found]
     targets = [named[position][0] for position in places]
     settings: Any = {"jobs": jobs, "depth": depth, "seeds": seeds, "deadline_s": deadline_s}
@@ -102,7 +109,7 @@ def check_many(
     tally: Counter[str] = Counter()
     with progress(len(targets), "checking") as bar:
         try:
-            with closing(check_all(targets, **settings, **context)) as stream:
+            with closing(check_all(targets, **settings, evaluation=texts)) as stream:
                 for number, checked in stream:
                     entry = found[places[number]] = Entry(checked=checked)
                     tally[entry.verdict] += 1
@@ -132,11 +139,12 @@ def _resolved(name: str, store: str | None) -> list[tuple[Target, bool]]:
         return [(Target(label=name, error=message_of(error)), exit_code(error) == USAGE)]
 
 
-def _undone(target: Target) -> Entry:
+def _undone(target: Target, unknown: bool = False) -> Entry:
     from spade_envs.interop import Checked
     from spade_envs.reports.entry import Entry
 
-    return Entry(checked=Checked(target=target, error=target.error or INTERRUPTED))
+    checked = Checked(target=target, error=target.error or INTERRUPTED)
+    return Entry(checked=checked, unknown=unknown)
 
 
 def ask_auditor(run: Run, auditor: str, url: str | None) -> Run:

@@ -70,6 +70,7 @@ def _of_store(ref: str, stores: Stores) -> Target:
                 may_weaken=False,
                 licence=record.licence,
                 title=record.title,
+                certificate=store.report(record),
             )
     except IdError as error:
         raise NotFound(f"{ref!r} is neither a file nor an environment: {error}") from None

@@ -7,10 +7,13 @@ import threading
 from collections.abc import Generator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
+from typing import Any
 
 from spade_envs.errors import IsolationUnavailable, SandboxError
 from spade_envs.gates import check
+from spade_envs.gates.context import Fingerprint
 from spade_envs.gates.subject import Depth
+from spade_envs.interop.known import earlier_files, glance
 from spade_envs.interop.target import Library, Target
 from spade_envs.sandbox import Sandbox, open_sandbox
 from spade_envs.types import EnvSource, Fault, Limits, Report
@@ -45,9 +48,17 @@ class Checked:
 
 
 def check_target(
-    target: Target, *, depth: Depth = "standard", seeds: int = 20, deadline_s: float = 120.0
+    target: Target,
+    *,
+    depth: Depth = "standard",
+    seeds: int = 20,
+    deadline_s: float = 120.0,
+    known: Sequence[Fingerprint] = (),
+    evaluation: Sequence[str] = (),
 ) -> Checked:
     """Return the gates' verdict on one target; see `gates.check` for the settings.
+
+    Of what is `known`, the target's own entry, under its label, is left out.
 
     A library runs under every layer if it can. If it fails there because it reads its own files
     or starts threads, it runs in a weaker, still killable worker, and the report's layers say so.
@@ -58,9 +69,16 @@ def check_target(
     if target.source is None:
         return Checked(target=target, error=target.error)
     library = target.library
+    settings: Any = {
+        "depth": depth,
+        "seeds": seeds,
+        "deadline_s": deadline_s,
+        "known": [other for other in known if other.name != target.label],
+        "evaluation": evaluation,
+        "certificate": target.certificate,
+    }
     if library is None:
-        report = check(target.source, depth=depth, seeds=seeds, deadline_s=deadline_s)
-        return Checked(target=target, report=report)
+        return Checked(target=target, report=check(target.source, **settings))
     try:
         weaker, problem = _choose(target.source, library, may_weaken=target.may_weaken)
         if problem:
@@ -70,10 +88,8 @@ def check_target(
             sandbox=_host(library, weaker=weaker),
             elsewhere=_host(library, weaker=weaker, elsewhere=True),
             limits=LIBRARY_LIMITS,
-            depth=depth,
-            seeds=seeds,
-            deadline_s=deadline_s,
             trusted_imports=library.modules,
+            **settings,
         )
     except IsolationUnavailable:
         raise
@@ -89,8 +105,12 @@ def check_all(
     depth: Depth = "standard",
     seeds: int = 20,
     deadline_s: float = 120.0,
+    known: Sequence[Fingerprint] = (),
+    evaluation: Sequence[str] = (),
 ) -> Generator[tuple[int, Checked]]:
     """Check many targets and yield each with its position, as it is done.
+
+    A file is also compared with the files before it (`known.earlier_files`).
 
     Args:
         targets: what to check.
@@ -98,18 +118,27 @@ def check_all(
         depth: see `gates.check`.
         seeds: see `gates.check`.
         deadline_s: for each target.
+        known: see `gates.check`.
+        evaluation: see `gates.check`.
 
     Raises:
         IsolationUnavailable: no sandbox can be started here.
     """
+    glances = [glance(target) for target in targets]
+
+    def one(position: int) -> Checked:
+        return check_target(
+            targets[position],
+            depth=depth,
+            seeds=seeds,
+            deadline_s=deadline_s,
+            known=(*known, *earlier_files(glances, position)),
+            evaluation=evaluation,
+        )
+
     pool = ThreadPoolExecutor(max_workers=jobs, thread_name_prefix="check")
     try:
-        futures = {
-            pool.submit(
-                check_target, target, depth=depth, seeds=seeds, deadline_s=deadline_s
-            ): position
-            for position, target in enumerate(targets)
-        }
+        futures = {pool.submit(one, position): position for position in range(len(targets))}
         for future in as_completed(futures):
             position = futures[future]
             error = future.exception()

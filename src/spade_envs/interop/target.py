@@ -6,7 +6,7 @@ import importlib.util
 from dataclasses import dataclass
 from importlib import metadata
 
-from spade_envs.types import EnvSource
+from spade_envs.types import EnvSource, Report
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,3 +57,5 @@ class Target:
     name: str | None = None
     """Name to register it under; None makes one of class name and digest."""
     title: str | None = None
+    certificate: Report | None = None
+    """The report that admitted it to its store, if it comes from one."""

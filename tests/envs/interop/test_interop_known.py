@@ -1,0 +1,109 @@
+"""What a check knows besides its target, and a check that breaks."""
+
+import json
+
+import pytest
+
+from spade_envs.errors import ConfigError, IsolationUnavailable
+from spade_envs.gates.context import Fingerprint
+from spade_envs.interop import Library, Target, check_all, run
+from spade_envs.interop.known import earlier_files, evaluation_texts, glance
+from spade_envs.types import EnvSource
+
+CODE = 'class MazeEnv:\n    """A maze."""\n\n    wall = 1\n'
+RENAMED = CODE.replace("wall", "hedge").replace("A maze.", "A garden.")
+
+
+def target(label, code=CODE, **more):
+    return Target(label=label, source=EnvSource(code=code), **more)
+
+
+def test_a_glance_sees_the_program_and_not_its_names():
+    one, same = glance(target("a")), glance(target("b", RENAMED))
+    assert (one.name, one.replies, one.solutions) == ("a", "", ())
+    assert one.program == same.program
+    assert one.source_sha256 != same.source_sha256
+    assert glance(target("c", CODE.replace("1", "2"))).program != one.program
+
+
+def test_a_target_knows_those_before_it():
+    library = Library(name="x", modules=("x",))
+    targets = [target("a"), target("lib", library=library), Target(label="no", error="gone")]
+    glances = [glance(item) for item in [*targets, target("b"), target("c")]]
+    assert [[g.name for g in earlier_files(glances, n)] for n in range(5)] == [
+        [],
+        [],
+        [],
+        ["a"],
+        ["a", "b"],
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "expected"),
+    [
+        ("a.txt", "one\ntwo\n\n\nthree\n", ("one\ntwo", "three")),
+        ("a.jsonl", '"one"\n\n{"question": "two", "answer": "2"}\n', ("one", "two")),
+        ("a.jsonl", '{"prompt": "one", "task": "two"}\n', ("one", "two")),
+    ],
+)
+def test_evaluation_texts(tmp_path, name, content, expected):
+    (tmp_path / name).write_text(content)
+    assert evaluation_texts(tmp_path / name) == expected
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "part"),
+    [
+        ("a.txt", b" \n\n", "no evaluation text"),
+        ("a.txt", b"\xff", "cannot read"),
+        ("a.jsonl", b"{", "a.jsonl:1 is not JSON"),
+        ("a.jsonl", b'"x"\n{"answer": "2"}', "a.jsonl:2 has no text"),
+        ("a.jsonl", b"[" * 100_000, "not JSON"),
+        ("a.jsonl", b"3", "has no text"),
+    ],
+)
+def test_unreadable_evaluation_texts_are_refused(tmp_path, name, content, part):
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(ConfigError, match=part):
+        evaluation_texts(tmp_path / name)
+    with pytest.raises(ConfigError, match="cannot read"):
+        evaluation_texts(tmp_path / "gone.txt")
+
+
+def test_a_check_that_breaks_costs_one_target_only(monkeypatch, caplog):
+    def check(source, *, known, evaluation, **_):
+        if "hedge" in source.code:
+            raise ZeroDivisionError("a bug")
+        seen.append(([other.name for other in known], tuple(evaluation)))
+
+    seen = []
+    monkeypatch.setattr(run, "check", check)
+    targets = [target("a"), target("b", RENAMED), target("c", CODE + "# c\n")]
+    other = Fingerprint(name="c", source_sha256="", program="", replies="")
+    found = dict(check_all(targets, jobs=1, known=(other,), evaluation=("x",)))
+    assert "ZeroDivisionError: a bug" in found[1].error
+    assert (found[0].error, found[2].error) == ("", "")
+    assert seen == [(["c"], ("x",)), (["a", "b"], ("x",))]  # nothing is compared with itself
+    assert "checking b failed" in caplog.text
+
+
+def test_no_sandbox_ends_the_run(monkeypatch):
+    def check(*_, **__):
+        raise IsolationUnavailable("no seccomp")
+
+    monkeypatch.setattr(run, "check", check)
+    with pytest.raises(IsolationUnavailable):
+        list(check_all([target("a"), target("b")]))
+
+
+def test_a_stored_version_brings_its_certificate(tmp_path):
+    from envs.store.kit import add
+    from spade_envs.interop import resolve
+    from spade_envs.store import open_store
+
+    store = open_store(tmp_path / "store", create=True)
+    record = add(store, 1, name="maze")
+    (found,) = resolve("maze", lambda: [store])
+    assert found.certificate == store.report(record)
+    assert json.dumps(found.label) == '"spade/maze-v0"'
