@@ -2,25 +2,28 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
 from spade_envs.api.tool_env import same_answer
-from spade_envs.gates.finding import Finding, failed, passed
+from spade_envs.gates.disguise import spellings, squeezed
+from spade_envs.gates.finding import Finding, failed, passed, warned
 from spade_envs.gates.lane import Job
 from spade_envs.gates.policies import Policy, View, boxed, constant, script, tokens
 from spade_envs.gates.reference import final_answer, wins
 from spade_envs.gates.subject import Form, Subject, answer_forms
 from spade_envs.gates.thresholds import LEAK_SHARE, MIN_LEAK_ANSWERS, MIN_LEAK_SEEDS
 from spade_envs.gates.trace import clip
+from spade_envs.gates.withheld import cores
 from spade_envs.types import Fault, Json
 
 CONTEXT_CHARS = 16
 MAX_TOKENS = 150
 MAX_LEAVES = 2000
 COPY_TURNS = 2
-TAINT_SEEDS = 10
+TAINT_SEEDS = 6
 JUNK = (("zzz",) * 3, (boxed("zzz"),) * 3, (boxed("0"),) * 3, ("give up", "hint", "skip"))
 """Worthless episodes: some environments tell the answer to a number only, or on the third try."""
 _SHOWN_KEYS = ("user", "tool_results")
@@ -29,12 +32,16 @@ _SHOWN_KEYS = ("user", "tool_results")
 
 def no_leak(subject: Subject) -> Finding:
     """L3.10: the answer does not stand at a fixed place of anything shown before it is earned."""
+    warning: Finding | None = None
     for level in subject.levels:
-        for search in (_copied_from_place, _tainted):
+        # A reference tells what to look for; copying blindly is then for deep checks.
+        blind = not subject.has_reference or subject.depth == "deep"
+        for search in (_copied_from_place, _tainted) if blind else (_tainted,):
             leak = search(subject, level)
-            if leak is not None:
+            if leak is not None and leak.outcome == "fail":
                 return leak
-    return passed("the answer stands at no fixed place before it is earned")
+            warning = warning or leak
+    return warning or passed("the answer stands at no fixed place before it is earned")
 
 
 # By behaviour: an agent that copies one fixed token of the first observation.
@@ -78,10 +85,11 @@ def _tells_more(
 
 def _promising(subject: Subject, level: int, shown: dict[int, str], form: Form) -> list[Place]:
     """Return the places whose token wins on at least one of the first two seeds."""
-    places = _places(list(shown.values()))
+    rows = {seed: tokens(text)[:MAX_TOKENS] for seed, text in shown.items()}
+    places = _places(list(rows.values()))
     kept: set[Place] = set()
     for seed in subject.seeds[:2]:
-        said = {place: _token_at(shown[seed], place) for place in places}
+        said = {place: _at(rows[seed], place) for place in places}
         words = sorted({word for word in said.values() if word is not None})
         jobs = [Job(level, seed, constant(form(word), COPY_TURNS)) for word in words]
         traces = subject.plain.run(jobs, fresh=False)
@@ -92,9 +100,8 @@ def _promising(subject: Subject, level: int, shown: dict[int, str], form: Form) 
     return sorted(kept, key=str)
 
 
-def _places(texts: Sequence[str]) -> list[Place]:
+def _places(rows: Sequence[list[str]]) -> list[Place]:
     """Return the places whose token differs between the texts."""
-    rows = [tokens(text)[:MAX_TOKENS] for text in texts]
     shortest = min(map(len, rows), default=0)
     found: list[Place] = [
         ("token", index)
@@ -111,7 +118,10 @@ def _places(texts: Sequence[str]) -> list[Place]:
 
 
 def _token_at(text: str, place: Place) -> str | None:
-    row = tokens(text)[:MAX_TOKENS]
+    return _at(tokens(text)[:MAX_TOKENS], place)
+
+
+def _at(row: list[str], place: Place) -> str | None:
     kind, where = place
     if kind == "after":
         position = row.index(str(where)) + 1 if where in row else len(row)
@@ -137,25 +147,60 @@ def _name(place: Place) -> str:
 
 
 def _tainted(subject: Subject, level: int) -> Finding | None:
-    answers = _answers(subject, level) if subject.has_reference else {}
-    if not answers:
-        return None
-    needed = max(MIN_LEAK_SEEDS, LEAK_SHARE * len(answers))
-    places: dict[tuple[str, str], dict[int, str]] = {}
-    for seed, channel, found in _channels(subject, level, list(answers)):
-        for mark in sorted(_marks(found, answers[seed])):
-            places.setdefault((channel, mark), {})[seed] = answers[seed]
-    for (channel, mark), hits in places.items():
-        if len(hits) >= needed and len(set(hits.values())) >= MIN_LEAK_ANSWERS:
-            return failed(
-                f"the answer stands in {channel} after {mark!r} for {len(hits)} of {len(answers)} "
-                f"seeds at level {level}; do not show it before it is earned",
-                level=level,
-                channel=channel,
-                after=mark,
-                answers={str(seed): clip(answer) for seed, answer in [*hits.items()][:3]},
-            )
+    whole = _answers(subject, level) if subject.has_reference else {}
+    shown = list(_channels(subject, level, list(whole))) if whole else []
+    for answers in cores(whole):
+        found = _tainted_by(level, answers, shown)
+        if found is not None:
+            return found
     return None
+
+
+def _tainted_by(
+    level: int, answers: Mapping[int, str], seen: Sequence[tuple[int, str, str | _Leaves]]
+) -> Finding | None:
+    needed = max(MIN_LEAK_SEEDS, LEAK_SHARE * len(answers))
+    places: dict[tuple[str, str, str], dict[int, str]] = {}
+    texts: dict[str, str] = {}
+    for seed, channel, found in seen:
+        for mark, how in sorted(_marks(found, answers[seed])):
+            places.setdefault((channel, mark, how), {})[seed] = answers[seed]
+            if isinstance(found, str):
+                texts[channel] = found
+    warning: Finding | None = None
+    for (channel, mark, how), hits in places.items():
+        if len(hits) < needed or len(set(hits.values())) < MIN_LEAK_ANSWERS:
+            continue
+        # To write something backwards or to decode it may be the task itself.
+        shown = texts.get(channel, "")
+        if how and shown and _TRANSFORMS.search(shown):
+            continue
+        sure = not how or not shown or _TELLTALE.search(mark)
+        finding = (failed if sure else warned)(
+            f"the answer stands {how or 'as it is'} in {channel} after {mark!r} for {len(hits)} of "
+            f"{len(answers)} seeds at level {level}; do not show it before it is earned",
+            level=level,
+            channel=channel,
+            after=mark,
+            answers={str(seed): clip(answer) for seed, answer in [*hits.items()][:3]},
+        )
+        if sure:
+            return finding
+        warning = warning or finding
+    return warning
+
+
+_TRANSFORMS = re.compile(
+    r"revers|backward|mirror|decod|encod|cipher|crypt|base ?64|hex|binary|rot|shift|caesar|letter|"
+    r"spell|swap|turn|character|ascii|code ?point|in words|written out|digit|order|alphabet|flip|"
+    r"transform|pattern|rule|->|\u2192|=>|becomes|example",
+    re.IGNORECASE,
+)
+_TELLTALE = re.compile(
+    r"debug|answer|solution|secret|target|internal|expected|hidden|gold|truth|trace|ref|hash|sig|"
+    r"seed|build|key|token|check|note|log|id|meta",
+    re.IGNORECASE,
+)
 
 
 def _answers(subject: Subject, level: int) -> dict[int, str]:
@@ -231,40 +276,41 @@ def _flat(value: Json, path: str) -> list[tuple[str, str]]:
     return [(path, str(value))]
 
 
-def _marks(shown: str | _Leaves, answer: str) -> set[str]:
+def _marks(shown: str | _Leaves, answer: str) -> set[tuple[str, str]]:
     """Return the places at which `answer` stands: paths of an info, or what precedes it in a text.
 
-    In a text, a place counts only if what precedes the answer occurs once, so that it tells the
-    answer from its surroundings; one item of a list of candidates is no leak.
+    Each comes with how it is written, empty for as it is. In a text, a place counts only if what
+    precedes the answer occurs once, so that it tells the answer from its surroundings; one item of
+    a list of candidates is no leak.
     """
     if isinstance(shown, _Leaves):
-        same = {path for path, text in shown.items if _same(text, answer)}
-        told = {f"{path}: {m}" for path, text in shown.items for m in _text_marks(text, answer)}
+        same = {(path, "") for path, text in shown.items if _same(text, answer)}
+        told = {
+            (f"{path}: {mark}", how)
+            for path, text in shown.items
+            for mark, how in _text_marks(text, answer)
+        }
         return same | told
     return _text_marks(shown, answer)
 
 
-def _text_marks(shown: str, answer: str) -> set[str]:
+def _text_marks(shown: str, answer: str) -> set[tuple[str, str]]:
     marks = set()
-    for match in re.finditer(_spelt(answer), shown, re.IGNORECASE):
-        if not tokens(shown[: match.start()]):
-            marks.add(_START)
-            continue
-        before = shown[max(0, match.start() - CONTEXT_CHARS) : match.start()]
-        words = re.findall(r"[^\W_]+\W*$", before)
-        mark = words[-1] if words else ""
-        if mark and len(re.findall(rf"(?<!\w){re.escape(mark)}", shown)) == 1:
-            marks.add(mark)
+    for how, pattern in spellings(answer, _squeezed(shown)).items():
+        for match in re.finditer(pattern, shown, re.IGNORECASE):
+            if not tokens(shown[: match.start()]):
+                marks.add((_START, how))
+                continue
+            before = shown[max(0, match.start() - CONTEXT_CHARS) : match.start()]
+            words = re.findall(r"[^\W_]+\W*$", before)
+            mark = words[-1] if words else ""
+            if mark and len(re.findall(rf"(?<!\w){re.escape(mark)}", shown)) == 1:
+                marks.add((mark, how))
     return marks
 
 
 _START = "the start"
-
-
-def _spelt(answer: str) -> str:
-    """Return a pattern for an answer; words in a row may be separated in any usual way."""
-    words = re.split(r"[\s,;]+", answer.strip(" ,;"))
-    return r"(?<!\w)" + r"[\s,;/|]+".join(map(re.escape, words)) + r"(?!\w)"
+_squeezed = functools.lru_cache(maxsize=512)(squeezed)
 
 
 def _same(text: str, answer: str) -> bool:

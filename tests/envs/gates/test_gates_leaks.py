@@ -1,0 +1,92 @@
+"""Answers that are shown in a disguise, and tasks that only look like it."""
+
+import pytest
+
+from envs.gates.subjects import judge
+from envs.gates.zoo import SUMS
+from spade_envs.gates.disguise import number_words, spellings, squeezed
+from spade_envs.gates.leaks import no_leak
+from spade_envs.gates.withheld import cores
+
+WORD = '''
+from spade_envs.api import TextEnv, answer_of
+
+WORDS = "apple,birch,cedar,daisy,elder,ferns,grape,hazel,irish,lemon,maple,olive,peony".split(",")
+
+
+class Word(TextEnv):
+    """Guess a word from its first letter and its length."""
+
+    max_turns = 3
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed, options=options)
+        self.word = self.draw(WORDS) + str(self.draw_int(100, 999))
+        return f"Say: guess, and the plant with its number. It begins with {self.word[0]}.", INFO
+
+    def step(self, action):
+        if answer_of(action) == f"guess {self.word}":
+            return self.win("Right.")
+        return self.lose("Wrong.")
+
+    def hint(self):
+        return "Plants."
+
+    def solution(self):
+        return [f"guess {self.word}"]
+'''
+
+
+@pytest.mark.parametrize(
+    ("info", "how"),
+    [
+        ('{"plant": self.word}', "as it is"),
+        ('{"state": "w=" + self.word[::-1]}', "backwards"),
+        ('{"log": " ".join(self.word)}', "letter by letter"),
+        ('{"key": self.word.encode().hex()}', "in hexadecimal"),
+    ],
+)
+def test_a_disguised_answer_in_the_info_fails_though_the_reference_says_more(info, how):
+    finding = judge(WORD.replace("INFO", info), no_leak)
+    assert finding.outcome == "fail"
+    assert how in finding.message
+    assert finding.evidence["channel"] == "the first info"
+
+
+def test_a_sound_word_passes():
+    assert judge(WORD.replace("INFO", "{}"), no_leak).outcome == "pass"
+
+
+def test_a_disguise_in_the_prompt_is_a_leak_unless_it_may_be_the_task():
+    def prompt(text):
+        return WORD.replace("INFO", "{}").replace(" It begins with {self.word[0]}.", text)
+
+    told = judge(prompt(" (debug {self.word[::-1]})"), no_leak)
+    assert (told.outcome, "backwards" in told.message) == ("fail", True)
+    unsure = judge(prompt(" Look: {self.word[::-1]}"), no_leak)
+    assert unsure.outcome == "warn"
+    task = judge(prompt(" It is the reverse of the secret {self.word[::-1]}."), no_leak)
+    assert task.outcome == "pass"
+
+
+def test_an_answer_that_is_shown_backwards_as_a_number_fails():
+    code = SUMS.replace('number.", {}', 'number.", {"t": str(self.left + self.right)[::-1]}')
+    assert judge(code, no_leak).outcome == "fail"
+
+
+def test_spellings():
+    found = spellings("apple", squeezed("first e-l-p-p-a, then A P P L E, then nccyr"))
+    assert set(found) >= {"", "backwards", "letter by letter", "in rot13"}
+    assert spellings("apple", squeezed("a pear")) == {}
+    assert "in base64" in spellings("apple", squeezed("code YXBwbGU="))
+    assert "in words" in spellings(
+        "342", squeezed("three hundred and forty-two".replace("and", ""))
+    )
+    assert number_words(90_017) == ["ninety", "thousand", "seventeen"]
+
+
+def test_cores_leave_out_what_all_answers_share():
+    said = {1: "guess red pear now", 2: "guess old fig now"}
+    assert cores(said) == [said, {1: "red pear", 2: "old fig"}]
+    assert cores({1: "7", 2: "8"}) == [{1: "7", 2: "8"}]
+    assert cores({}) == []
