@@ -73,3 +73,8 @@ MIN_VALUE_SEEDS = 4
 
 FORMAT_SHARE = 0.8
 """Share of the references that use a word or sign from which on it belongs to the format (L3.11)."""
+
+FARM_SHARE = 0.2
+FARM_PAYMENTS = 3
+"""Share of the greatest return, in so many payments, that a circle of actions may not earn if it
+leads nowhere (L3.12)."""
