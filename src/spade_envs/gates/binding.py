@@ -10,11 +10,18 @@ from spade_envs.gates.reference import final_answer, wins
 from spade_envs.gates.stats import Rate
 from spade_envs.gates.subject import Subject, answer_forms
 from spade_envs.gates.thresholds import CONSTANT_FAIL, CROSS_SEED_FAIL
-from spade_envs.gates.trace import clip
+from spade_envs.gates.trace import Trace, clip
 from spade_envs.types import Json
 
-SCREEN = 5
+ANSWERS, ANSWERS_BETWEEN = 8, 5
+"""References tried as a constant at the lowest and highest level, and at those between."""
+SCREEN = 4
+"""Other seeds that each is tried on at first."""
+FIRST = 6
+"""Seeds that are looked at first; the others follow if one of them was won."""
 OFFSETS = (1, 3)
+MIN_OTHERS = 5
+"""Other answers that a hedge must hold."""
 
 
 Actions = tuple[str, ...]
@@ -47,18 +54,20 @@ def no_best_constant(subject: Subject) -> Finding:
 def _shares(subject: Subject) -> dict[int, dict[Actions, float]]:
     """Return, by level, the mean score of each reference on the other seeds' tasks.
 
-    A reference that wins on at most one of the first few seeds is not played on the rest.
+    A reference that earns nothing on the first few seeds is not played on the rest.
     """
     others: dict[tuple[int, Actions], list[int]] = {}
     for level in subject.levels:
         traces = subject.references(level)
         tasks = {trace.seed or 0: subject.task_key(trace) for trace in traces}
-        for trace in traces:
+        edge = level in (subject.levels[0], subject.levels[-1])
+        distinct = {trace.actions: trace for trace in traces}
+        for trace in list(distinct.values())[: ANSWERS if edge else ANSWERS_BETWEEN]:
             own = tasks[trace.seed or 0]
             others[level, trace.actions] = [seed for seed in tasks if tasks[seed] != own]
     scores: dict[tuple[int, Actions], list[float]] = {case: [] for case in others}
     for part in (slice(0, SCREEN), slice(SCREEN, None)):
-        wanted = [case for case in others if part.start == 0 or sum(scores[case]) > 1]
+        wanted = [case for case in others if part.start == 0 or any(scores[case])]
         jobs = [
             (case, Job(case[0], seed, script(case[1])))
             for case in wanted
@@ -80,10 +89,10 @@ def bound_to_its_seed(subject: Subject) -> Finding:
         return skipped(NO_REFERENCE)
     shares: dict[str, Json] = {}
     highest = 0.0
-    jobs = [job for level in subject.levels for job in _swapped(subject, level)]
-    traces = subject.plain.run(jobs, fresh=False)
+    swapped = _played(subject, {level: _swapped(subject, level) for level in subject.levels})
+    hedges = _played(subject, {level: _hedged(subject, level) for level in subject.levels})
     for level in subject.levels:
-        played = [trace for trace in traces if trace.level == level]
+        played = swapped[level]
         rate = Rate.of([subject.score(trace) for trace in played])
         shares[str(level)] = rate.as_json()
         highest = max(highest, rate.mean)
@@ -94,8 +103,7 @@ def bound_to_its_seed(subject: Subject) -> Finding:
                 cross_seed=shares,
                 **max(played, key=subject.score).evidence(),
             )
-        hedged = _hedged(subject, level)
-        rate = Rate.of([float(wins(subject, t)) for t in subject.plain.run(hedged, fresh=False)])
+        rate = Rate.of([float(wins(subject, trace)) for trace in hedges[level]])
         if rate.mean > CROSS_SEED_FAIL:
             return failed(
                 f"an answer that names the answers of all seeds wins {rate.mean:.0%} at level "
@@ -106,6 +114,21 @@ def bound_to_its_seed(subject: Subject) -> Finding:
     return passed(f"the reference of another seed wins at most {highest:.0%}", cross_seed=shares)
 
 
+def _played(subject: Subject, jobs: dict[int, list[Job]]) -> dict[int, list[Trace]]:
+    """Play each level's first few jobs, and the rest where one of these earned anything."""
+    found: dict[int, list[Trace]] = {level: [] for level in jobs}
+    for part in (slice(0, FIRST), slice(FIRST, None)):
+        wanted = [
+            job
+            for level, some in jobs.items()
+            if part.start == 0 or any(subject.score(trace) > 0 for trace in found[level])
+            for job in some[part]
+        ]
+        for trace in subject.plain.run(wanted, fresh=False):
+            found[trace.level].append(trace)
+    return found
+
+
 def _hedged(subject: Subject, level: int) -> list[Job]:
     """Return episodes whose last answer has those of other seeds around it."""
     traces = subject.references(level)
@@ -114,7 +137,7 @@ def _hedged(subject: Subject, level: int) -> list[Job]:
     jobs = []
     for position, (trace, own) in enumerate(zip(traces, answers, strict=True)):
         others = [answer for answer in answers if answer and own and answer != own]
-        if len(set(others)) < SCREEN:
+        if len(set(others)) < MIN_OTHERS:
             continue
         middle = 1 + position % (len(others) - 1)
         said = " ".join([*others[:middle], own or "", *others[middle:]])

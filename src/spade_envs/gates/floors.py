@@ -2,30 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from spade_envs.api.calls import call, finish
 from spade_envs.gates.finding import Finding, failed, passed, warned
 from spade_envs.gates.lane import Job
 from spade_envs.gates.policies import (
-    CONSTANTS,
-    GARBAGE,
-    REFUSAL,
     Policy,
-    all_candidates,
-    constant,
-    copy_example,
-    cycle,
-    echo_first,
-    echo_last,
-    null,
-    random_grammar,
     script,
-    tokens,
 )
-from spade_envs.gates.probes import DIGITS, HOSTILE
+from spade_envs.gates.screen import Guess, screen
 from spade_envs.gates.stats import Rate
-from spade_envs.gates.subject import Subject, answer_forms
+from spade_envs.gates.subject import Subject
 from spade_envs.gates.thresholds import (
     ADAPTIVE_FAIL,
     ADAPTIVE_WARN,
@@ -37,7 +23,8 @@ from spade_envs.gates.thresholds import (
 from spade_envs.gates.trace import Trace
 from spade_envs.types import Json
 
-SUBMIT_SEEDS = 10
+SUBMIT_SEEDS = 5
+"""Seeds on which one submits at once at first; all seeds where that paid."""
 SCREEN_SEEDS = 5
 SHORT_TURNS = 4
 MOST_COMMANDS = 12
@@ -51,11 +38,13 @@ def goal_open_at_reset(subject: Subject) -> Finding:
     if subject.interface.kind == "tool":
         ways["an unknown call, then 'Done.'"] = (call("no_such_tool"), finish())
     cases = [(level, name) for level in subject.levels for name in ways]
-    seeds = subject.seeds[:SUBMIT_SEEDS]
-    jobs = [Job(level, seed, script(ways[name])) for level, name in cases for seed in seeds]
+    few, rest = subject.seeds[:SUBMIT_SEEDS], subject.seeds[SUBMIT_SEEDS:]
+    jobs = [Job(level, seed, script(ways[name])) for level, name in cases for seed in few]
     played = iter(subject.plain.run(jobs, fresh=False))
     for level, name in cases:
-        traces = [next(played) for _ in seeds]
+        traces = [next(played) for _ in few]
+        if any(subject.score(trace) > 0 for trace in traces):
+            traces += subject.play(script(ways[name]), level, rest, fresh=False)
         rate = Rate.of([subject.score(trace) for trace in traces])
         won = next((trace for trace in traces if subject.score(trace) > 0), None)
         early = next((trace for trace in traces if _revealed(trace)), None)
@@ -106,45 +95,6 @@ def _revealed(trace: Trace) -> bool:
     return bool(trace.steps[0][1].info.get("user"))
 
 
-@dataclass(frozen=True, slots=True)
-class _Guess:
-    name: str
-    policy: Policy
-    adaptive: bool = False
-    """Guesses anew each turn or reads the observation: luck may earn it more."""
-
-
-def _guesses(subject: Subject, level: int) -> list[_Guess]:
-    texts = [form(text) for form in answer_forms(subject, level) for text in CONSTANTS]
-    texts += ["", " ", REFUSAL, finish(), GARBAGE]
-    if level == subject.levels[0]:
-        texts += dict.fromkeys(HOSTILE)
-    found = [_Guess(f"always {text[:20]!r}", constant(text, SHORT_TURNS)) for text in texts]
-    found.append(_Guess("says nothing to the end", null))
-    found.append(_Guess("copies the worked examples", copy_example))
-    found.append(_Guess("names all that it reads at once", all_candidates))
-    found.append(_Guess("echoes the first observation", echo_first))
-    found.append(_Guess("echoes the latest observation", echo_last))
-    form = answer_forms(subject, level)[0]
-    found.append(_Guess("names 2000 numbers at once", constant(form(NUMBERS), 1)))
-    found.append(_Guess("counts up from 0", lambda view: form(str(view.turn)), adaptive=True))
-    letters = [form(letter) for letter in LETTERS]
-    found.append(_Guess("goes through the letters", cycle(letters), adaptive=True))
-    found.append(_Guess("goes through the digits", cycle(DIGITS), adaptive=True))
-    found.append(_Guess("acts at random", random_grammar, adaptive=True))
-    return found
-
-
-def _commands(subject: Subject, level: int) -> list[_Guess]:
-    """Return policies that repeat one word which every first observation of the level holds."""
-    if subject.interface.kind == "tool":
-        return []
-    shown = [trace.start.observation for trace in subject.starts(level)[:SCREEN_SEEDS]]
-    common = set.intersection(*(set(tokens(text)) for text in shown))
-    words = [word for word in dict.fromkeys(reversed(tokens(shown[0]))) if word in common]
-    return [_Guess(f"always says {word!r}", constant(word)) for word in words[:MOST_COMMANDS]]
-
-
 def low_floor(subject: Subject) -> Finding:
     """L3.3: policies that do not know the answer earn little on every level."""
     warning: Finding | None = None
@@ -168,7 +118,7 @@ def low_floor(subject: Subject) -> Finding:
     )
 
 
-def _judged(subject: Subject, level: int, guess: _Guess, rate: Rate) -> Finding | None:
+def _judged(subject: Subject, level: int, guess: Guess, rate: Rate) -> Finding | None:
     limits = (ADAPTIVE_FAIL, ADAPTIVE_WARN) if guess.adaptive else (CONSTANT_FAIL, CONSTANT_WARN)
     if rate.mean <= limits[1]:
         return None
@@ -187,20 +137,13 @@ def _judged(subject: Subject, level: int, guess: _Guess, rate: Rate) -> Finding 
     return failed(text, **{**evidence, **example.evidence()})
 
 
-def _measured(subject: Subject) -> dict[tuple[int, _Guess], Rate]:
-    """Measure every policy on every level.
-
-    A policy that ignores the observation and earns nothing on the first few seeds is left at that.
-    """
-    cases = [
-        (level, guess)
-        for level in subject.levels
-        for guess in (*_guesses(subject, level), *_commands(subject, level))
-    ]
-    scores: dict[tuple[int, _Guess], list[float]] = {case: [] for case in cases}
+def _measured(subject: Subject) -> dict[tuple[int, Guess], Rate]:
+    """Measure what paid in the screening, on the few seeds first and then on all."""
+    found = screen(subject)
+    scores: dict[tuple[int, Guess], list[float]] = {case: [] for case in found.suspects}
     few, rest = subject.seeds[:SCREEN_SEEDS], subject.seeds[SCREEN_SEEDS:]
     for seeds in (few, rest):
-        wanted = [case for case in cases if seeds is few or case[1].adaptive or any(scores[case])]
+        wanted = [case for case in scores if seeds is few or any(scores[case])]
         jobs = [
             (case, Job(case[0], seed, case[1].policy, case[1].name))
             for case in wanted
@@ -209,7 +152,8 @@ def _measured(subject: Subject) -> dict[tuple[int, _Guess], Rate]:
         traces = subject.plain.run([job for _, job in jobs], fresh=False)
         for (case, _), trace in zip(jobs, traces, strict=True):
             scores[case].append(subject.score(trace))
-    return {case: Rate.of(found) for case, found in scores.items()}
+    rates = {case: Rate.of(got) for case, got in scores.items()}
+    return {**found.clean, **rates}
 
 
 def confirm(subject: Subject, policy: Policy, level: int, name: str) -> Rate:

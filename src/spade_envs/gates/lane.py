@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -50,8 +49,8 @@ class Live:
         self.over = start.fault is not None
         self._lane = lane
         shown = start.observation
-        rng = random.Random(f"{job.name}/{job.level}/{job.seed}")
-        self.view = View(lane.worker.interface, job.level, job.seed, shown, shown, rng=rng)
+        name = f"{job.name}/{job.level}/{job.seed}"
+        self.view = View(lane.worker.interface, job.level, job.seed, shown, shown, name=name)
 
     def next_action(self) -> str | None:
         """Return the policy's next action, or None if the episode is over or too long."""

@@ -52,7 +52,7 @@ TOOL = {
 
 def view_of(kind="text", text="Say 'go on' or 17.", seed=0):
     interface = Interface(entry="E", kind=kind, tools=(TOOL,) if kind == "tool" else ())
-    return View(interface, 0, 1, text, text, rng=random.Random(seed))
+    return View(interface, 0, 1, text, text, name=str(seed))
 
 
 def test_scripts_stop_and_cycles_do_not():

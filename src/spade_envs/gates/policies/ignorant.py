@@ -14,7 +14,7 @@ from spade_envs.gates.policies.view import (
     echo_last,
     null,
 )
-from spade_envs.gates.policies.words import examples, tokens, vocabulary
+from spade_envs.gates.policies.words import examples, integers, tokens, vocabulary
 from spade_envs.types import Json
 
 CONSTANTS = (
@@ -92,13 +92,12 @@ def _sample(schema: Mapping[str, Json], view: View) -> Json:
     if "anyOf" in schema:
         return _sample(rng.choice(list(schema["anyOf"])), view)
     kind = schema.get("type")
-    words = vocabulary(f"{view.first[-SEEN_CHARS:]}\n{view.last[-SEEN_CHARS:]}")
-    numbers = [word for word in words if word.lstrip("-").isdecimal() and len(word) < 9]
+    seen = f"{view.first[-SEEN_CHARS:]}\n{view.last[-SEEN_CHARS:]}"
     match kind:
         case "integer":
-            return int(rng.choice([*numbers, "0", "1"]))
+            return int(rng.choice((*integers(seen), "0", "1")))
         case "number":
-            return float(rng.choice([*numbers, "0", "1"]))
+            return float(rng.choice((*integers(seen), "0", "1")))
         case "boolean":
             return rng.random() < 0.5
         case "array":
@@ -108,7 +107,7 @@ def _sample(schema: Mapping[str, Json], view: View) -> Json:
             return sample_arguments(schema, view)
         case "null":
             return None
-    return rng.choice(words)
+    return rng.choice(vocabulary(seen))
 
 
 POLICIES: Mapping[str, Policy] = {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from spade_envs.types import Interface
 
@@ -22,7 +22,16 @@ class View:
     """Latest observation."""
     turn: int = 0
     """Actions taken so far."""
-    rng: random.Random = field(default_factory=lambda: random.Random(0))
+    name: str = ""
+    """Seeds the policy's own randomness."""
+    _rng: random.Random | None = None
+
+    @property
+    def rng(self) -> random.Random:
+        """The policy's own randomness, made when it is first asked for."""
+        if self._rng is None:
+            self._rng = random.Random(self.name)
+        return self._rng
 
 
 Policy = Callable[[View], str | None]

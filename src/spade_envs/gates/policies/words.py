@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 
 _QUOTED = re.compile(r"'([^'\n]{1,40})'|\"([^\"\n]{1,40})\"|`([^`\n]{1,40})`")
@@ -26,11 +27,18 @@ def quoted(text: str) -> list[str]:
     return [next(filter(None, groups)) for groups in _QUOTED.findall(text)]
 
 
-def vocabulary(text: str) -> list[str]:
+@functools.lru_cache(maxsize=512)
+def vocabulary(text: str) -> tuple[str, ...]:
     """Return what an agent without understanding could say after reading `text`."""
     listed = [item.strip() for item in _LISTED.findall(text)]
     found = [*quoted(text), *listed, *tokens(text), *map(str, range(10)), "yes", "no"]
-    return list(dict.fromkeys(found))
+    return tuple(dict.fromkeys(found))
+
+
+@functools.lru_cache(maxsize=512)
+def integers(text: str) -> tuple[str, ...]:
+    """Return the short integers of the vocabulary of `text`."""
+    return tuple(w for w in vocabulary(text) if w.lstrip("-").isdecimal() and len(w) < 9)
 
 
 def examples(text: str) -> list[str]:

@@ -1,0 +1,159 @@
+"""The screening before L3.3: which of very many ignorant policies earn anything at all.
+
+Fixed texts are said several to an episode, since most of them earn nothing in any order. Whatever
+paid is a suspect, and L3.3 then measures each suspect by itself.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from spade_envs.api.calls import finish
+from spade_envs.gates.lane import Job
+from spade_envs.gates.policies import (
+    CONSTANTS,
+    GARBAGE,
+    REFUSAL,
+    Policy,
+    all_candidates,
+    constant,
+    copy_example,
+    cycle,
+    echo_first,
+    echo_last,
+    null,
+    random_grammar,
+    script,
+    tokens,
+)
+from spade_envs.gates.probes import DIGITS, HOSTILE
+from spade_envs.gates.stats import Rate
+from spade_envs.gates.subject import Subject, answer_forms
+from spade_envs.gates.trace import Trace
+
+SEEDS = 3
+SEEDS_BETWEEN = 2
+"""Seeds for the levels between the lowest and the highest."""
+TOGETHER = 8
+"""Texts said in one episode."""
+SHORT_TURNS = 4
+MOST_COMMANDS = 8
+NUMBERS = " ".join(map(str, range(2000)))
+LETTERS = "etaoinsrhldcumfpgwybvkxjqz"
+
+
+@dataclass(frozen=True, slots=True)
+class Guess:
+    """A policy that does not know the answer."""
+
+    name: str
+    policy: Policy
+    adaptive: bool = False
+    """Guesses anew each turn or reads the observation: luck may earn it more."""
+
+
+Case = tuple[int, Guess]
+"""Level and policy."""
+
+
+@dataclass(frozen=True, slots=True)
+class Screened:
+    """Which policies earned something, and what was seen of all others together."""
+
+    suspects: tuple[Case, ...]
+    clean: dict[Case, Rate]
+
+
+def screen(subject: Subject) -> Screened:
+    """Play every ignorant policy on a few seeds of every level."""
+    sweeps = [
+        (level, _turned(part, seed), seed)
+        for level in subject.levels
+        for part in _parts(_texts(subject, level))
+        for seed in _seeds(subject, level)
+    ]
+    guesses = [
+        (level, guess, seed)
+        for level in subject.levels
+        for guess in (*_guesses(subject, level), *_commands(subject, level))
+        for seed in _seeds(subject, level)
+    ]
+    jobs = [Job(level, seed, script(part)) for level, part, seed in sweeps]
+    jobs += [Job(level, seed, guess.policy, guess.name) for level, guess, seed in guesses]
+    traces = subject.plain.run(jobs, fresh=False)
+    swept, played = traces[: len(sweeps)], traces[len(sweeps) :]
+    unsaid = [
+        Job(level, seed, constant(text, 1))
+        for (level, part, seed), trace in zip(sweeps, swept, strict=True)
+        for text in part[len(trace.steps) :]
+    ]
+    alone = subject.plain.run(unsaid, fresh=False)
+    paid = [trace for trace in (*swept, *alone) if subject.score(trace) > 0]
+    cases = [(trace.level, text) for trace in paid for text in trace.actions]
+    suspects = [(level, _always(text)) for level, text in dict.fromkeys(cases)]
+    for (level, guess, _), trace in zip(guesses, played, strict=True):
+        if subject.score(trace) > 0 and (level, guess) not in suspects:
+            suspects.append((level, guess))
+    return Screened(tuple(suspects), _clean(subject, [*traces, *alone]))
+
+
+def _clean(subject: Subject, traces: Sequence[Trace]) -> dict[Case, Rate]:
+    """Return, by level, how many episodes earned nothing."""
+    counts = Counter(trace.level for trace in traces if subject.score(trace) <= 0)
+    together = Guess("says any of the fixed texts", null)
+    return {(level, together): Rate(0, count, 0.0) for level, count in counts.items()}
+
+
+def _seeds(subject: Subject, level: int) -> list[int]:
+    edge = level in (subject.levels[0], subject.levels[-1])
+    return subject.seeds[: SEEDS if edge else SEEDS_BETWEEN]
+
+
+def _parts(texts: Sequence[str]) -> list[tuple[str, ...]]:
+    return [tuple(texts[start : start + TOGETHER]) for start in range(0, len(texts), TOGETHER)]
+
+
+def _turned(part: tuple[str, ...], seed: int) -> tuple[str, ...]:
+    """Return the texts in an order that begins with another one for each seed."""
+    first = seed % len(part)
+    return part[first:] + part[:first]
+
+
+def _always(text: str) -> Guess:
+    return Guess(f"always {text[:20]!r}", constant(text, SHORT_TURNS))
+
+
+def _texts(subject: Subject, level: int) -> list[str]:
+    texts = [form(text) for form in answer_forms(subject, level) for text in CONSTANTS]
+    texts += ["", " ", REFUSAL, finish(), GARBAGE, answer_forms(subject, level)[0](NUMBERS)]
+    if level == subject.levels[0]:
+        texts += HOSTILE
+    return list(dict.fromkeys(texts))
+
+
+def _guesses(subject: Subject, level: int) -> list[Guess]:
+    form = answer_forms(subject, level)[0]
+    letters = [form(letter) for letter in LETTERS]
+    return [
+        Guess("says nothing to the end", null),
+        Guess("copies the worked examples", copy_example),
+        Guess("names all that it reads at once", all_candidates),
+        Guess("echoes the first observation", echo_first),
+        Guess("echoes the latest observation", echo_last),
+        Guess("counts up from 0", lambda view: form(str(view.turn)), adaptive=True),
+        Guess("goes through the letters", cycle(letters), adaptive=True),
+        Guess("goes through the digits", cycle(DIGITS), adaptive=True),
+        Guess("acts at random", random_grammar, adaptive=True),
+    ]
+
+
+def _commands(subject: Subject, level: int) -> list[Guess]:
+    """Return policies that repeat one word which every first observation of the level holds."""
+    if subject.interface.kind == "tool" or level not in (subject.levels[0], subject.levels[-1]):
+        return []
+    shown = [trace.start.observation for trace in subject.starts(level)[:SEEDS]]
+    common = set.intersection(*(set(tokens(text)) for text in shown))
+    words = [word for word in dict.fromkeys(reversed(tokens(shown[0]))) if word in common]
+    return [Guess(f"always says {word!r}", constant(word)) for word in words[:MOST_COMMANDS]]
