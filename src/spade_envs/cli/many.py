@@ -198,8 +198,10 @@ def print_summary(entries: Sequence[Entry]) -> None:
 
 
 def _passed(checked: Checked) -> str:
+    """Return such as `37/38`: gates that passed, of those that apply."""
     results = checked.report.results if checked.report is not None else ()
-    return f"{sum(r.outcome == 'pass' for r in results)}/{len(results)}" if results else ""
+    judged = [result.outcome for result in results if result.outcome != "skip"]
+    return f"{judged.count('pass')}/{len(judged)}" if judged else ""
 
 
 def _short(text: str) -> str:

@@ -35,6 +35,7 @@ def print_entry(entry: Entry, *, every: bool) -> None:
 
 def print_report(target: str, report: Report, *, every: bool) -> None:
     """Print one report: all gates if `every`, else those that fail, warn or were cut off."""
+    from spade_envs.gates import GATES
     from spade_envs.reports.entry import cut_off, verdict
 
     shown = [r for r in report.results if every or r.outcome in ("fail", "warn") or cut_off(r)]
@@ -47,6 +48,9 @@ def print_report(target: str, report: Report, *, every: bool) -> None:
     for result in report.failures:
         _print_failure(result)
     if report.failures:
+        left_out = len(GATES) - len(report.results)
+        if left_out > 0:
+            click.echo(f"{counted(left_out, 'gate')} left out after that; --deep runs them all.")
         return
     if verdict(report) == "passes":
         click.echo("A quick look certifies nothing; run it again without --quick to certify.")

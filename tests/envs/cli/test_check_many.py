@@ -70,6 +70,7 @@ def test_every_failure_has_its_evidence(place):
     assert {"L1.2", "L1.3"} <= set(failed)
     for gate in ("L1.2", "L1.3"):
         assert f"evidence of {gate}" in out
+    assert re.search(r"^\d+ gates left out after that", out, flags=re.M)
 
 
 def test_an_audit_stands_beside_the_report(mixed):
@@ -104,7 +105,7 @@ def test_remarks_reach_the_terminal_without_control_characters(place):
 
 
 def test_an_interrupt_keeps_what_was_done(place, tmp_path):
-    slow = SUMS.replace("scale = ", "for _ in range(600_000):\n            pass\n        scale = ")
+    slow = SUMS.replace("scale = ", "for _ in range(2_000_000):\n            pass\n        scale = ")
     (tmp_path / "a.py").write_text((place / "odd.py").read_text())
     for name in "bcd":
         (tmp_path / f"{name}.py").write_text(slow + f"# {name}\n")
@@ -112,7 +113,7 @@ def test_an_interrupt_keeps_what_was_done(place, tmp_path):
     command += ["--html", str(tmp_path / "page.html")]
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     with subprocess.Popen(command, **pipes, start_new_session=True) as started:
-        time.sleep(3)
+        time.sleep(5)
         os.kill(started.pid, signal.SIGINT)
         out, err = started.communicate(timeout=60)
     assert started.returncode == 130, err
