@@ -78,3 +78,10 @@ FARM_SHARE = 0.2
 FARM_PAYMENTS = 3
 """Share of the greatest return, in so many payments, that a circle of actions may not earn if it
 leads nowhere (L3.12)."""
+
+SMELL_CONFIRMED = 0.5
+"""Mean score of a text taken from the source above which the pattern that it comes from counts as
+a careless grader (L0.4)."""
+
+LASTING_JUMPS = (40, 100, 1000, 1_000_000)
+"""By how much a counter that outlives episodes is set forward (L1.8)."""
