@@ -12,6 +12,7 @@ from spade_envs.gates.finding import (
     warned,
 )
 from spade_envs.gates.lane import Job, Lane
+from spade_envs.gates.lasting import outlasting
 from spade_envs.gates.policies import cycle, script
 from spade_envs.gates.probes import PLAIN
 from spade_envs.gates.subject import Subject
@@ -106,7 +107,9 @@ def no_side_effects(subject: Subject) -> Finding:
             "they must change nothing",
             difference=difference,
         )
-    return passed("the process is as it was, and hints and solutions change nothing")
+    return outlasting(subject) or passed(
+        "the process is as it was, and hints and solutions change nothing"
+    )
 
 
 def _moved_by_asking(subject: Subject) -> dict[str, Json]:

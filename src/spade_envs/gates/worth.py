@@ -177,7 +177,7 @@ def difficulty_separates(subject: Subject) -> Finding:
         return skipped(NO_REFERENCE)
     ladder: dict[str, Json] = {}
     flat = True
-    for level in subject.edge_levels:
+    for level in subject.levels if subject.depth == "deep" else subject.levels[-1:]:
         rungs = {noise: _rung(subject, level, noise) for noise in LADDER_RUNGS}
         rates = {noise: Rate.of([subject.score(t) for t in rung]) for noise, rung in rungs.items()}
         ladder[str(level)] = {f"{noise:g}": rate.as_json() for noise, rate in rates.items()}

@@ -12,7 +12,7 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
-from spade_envs.sandbox import audit, effects
+from spade_envs.sandbox import audit, effects, lasting
 from spade_envs.sandbox.instances import FaultTuple, Table, fault_of
 from spade_envs.sandbox.protocol import Probe
 
@@ -101,6 +101,14 @@ def _tasks(table: Table, number: int, _: dict[str, Any]) -> dict[str, Any]:
     return {"current": int(current), "met": met}
 
 
+def _lasting(table: Table, number: int, _: dict[str, Any]) -> dict[str, str]:
+    return lasting.digests(table.envs[number])
+
+
+def _advance(table: Table, number: int, args: dict[str, Any]) -> list[str]:
+    return lasting.advance(table.envs[number], list(args["places"]), int(args["by"]))
+
+
 def _audit(_: Table, __: int, ___: dict[str, Any]) -> list[dict[str, Any]]:
     return audit.events()
 
@@ -112,5 +120,7 @@ PROBES: dict[str, Callable[[Table, int, dict[str, Any]], Any]] = {
     "rss_mb": _rss,
     "effects": _effects,
     "tasks": _tasks,
+    "lasting": _lasting,
+    "advance": _advance,
     "audit": _audit,
 }

@@ -1,0 +1,96 @@
+"""Part of L1.8: what outlives an episode must not change a later one, however late it comes."""
+
+from __future__ import annotations
+
+from spade_envs.gates.finding import MAX_EXAMPLES, Finding, failed, warned
+from spade_envs.gates.lane import Job, Lane, StalledError
+from spade_envs.gates.policies import script
+from spade_envs.gates.probes import PLAIN
+from spade_envs.gates.subject import Subject
+from spade_envs.gates.thresholds import LASTING_JUMPS
+from spade_envs.gates.trace import first_difference
+from spade_envs.types import Fault, Json
+
+
+def outlasting(subject: Subject) -> Finding | None:
+    """Return a finding if playing leaves something behind, above all if it changes what follows.
+
+    Counters are set forward and containers grown, in a process of its own, and the same episodes
+    played again: a thousand resets need not be waited for.
+    """
+    changed = _changed(subject)
+    if not changed:
+        return None
+    worker = subject.sandbox.load(subject.source, limits=subject.limits)
+    if isinstance(worker, Fault):
+        return None
+    try:
+        lane = Lane(worker, deadline=subject.deadline)
+        difference, by = _moved(subject, lane, changed)
+    except StalledError:
+        difference, by = {}, 0
+    finally:
+        worker.close()
+    places: list[Json] = list(changed[:MAX_EXAMPLES])
+    if difference:
+        return failed(
+            f"an episode changes once {changed[0]} has grown by {by}, which playing makes it do; "
+            "keep all state on the environment object and set it anew in reset()",
+            places=places,
+            difference=difference,
+        )
+    shared = [place for place in changed if not place.startswith("self.")]
+    if shared:
+        return warned(
+            f"playing changes {shared[0]}, which outlives the episode; keep state on the object",
+            places=places,
+        )
+    return None
+
+
+def _changed(subject: Subject) -> list[str]:
+    """Return the places that differ between two resets with the same seed, play in between."""
+    lane, level = subject.plain, subject.levels[-1]
+    seed = subject.seeds[0]
+    instance = lane.take(level)
+    if isinstance(instance, Fault):
+        return []
+    lane.give(level, instance, keep=True)
+    lane.may_copy, may_copy = False, lane.may_copy
+    played = subject.sample_scripts(level, seed)[-1]
+    seen: list[dict[str, str]] = []
+    for actions in (played, PLAIN, None):
+        live = lane.begin([Job(level, seed, script(()))], fresh=False)[0]
+        found: Json | Fault = {}
+        if actions is not PLAIN and not live.over:
+            found = lane.worker.probe(live.instance, "lasting", {})
+        if live.instance >= 0:
+            lane.give(level, live.instance, keep=True)
+        if actions is not None:
+            # Another seed too, since a set of seen seeds grows by new ones alone.
+            other = subject.seeds[1] if actions is PLAIN else seed
+            lane.run([Job(level, other, script(actions))], fresh=False)
+        seen.append(found if isinstance(found, dict) else {})
+    lane.may_copy = may_copy
+    first, last = seen[0], seen[-1]
+    return [place for place, value in last.items() if first.get(place, value) != value]
+
+
+def _moved(subject: Subject, lane: Lane, changed: list[str]) -> tuple[dict[str, Json], int]:
+    """Return the first difference that moving the places on brings, and by how much."""
+    level, seed = subject.levels[-1], subject.seeds[0]
+    base = subject.samples(level, [seed])
+    for by in LASTING_JUMPS:
+        live = lane.begin([Job(level, seed, script(()))], fresh=False)[0]
+        if live.over:
+            return {}, 0
+        moved = lane.worker.probe(live.instance, "advance", {"places": changed, "by": by})
+        lane.give(level, live.instance, keep=True)
+        if not moved or isinstance(moved, Fault):
+            return {}, 0
+        for actions, before in base:
+            after = lane.run([Job(level, seed, script(actions))], fresh=False)[0]
+            difference = first_difference(before, after)
+            if difference and after.fault is None and subject.reproduces(actions, before):
+                return difference, by
+    return {}, 0
