@@ -35,7 +35,7 @@ class Run:
 
 
 def run_options(command: F) -> F:
-    """Add `--seeds`, `--deadline`, `--jobs` and `--against`."""
+    """Add `--seeds`, `--deadline`, `--jobs`, `--against` and `--known`."""
     options = (
         click.option("--seeds", type=click.IntRange(3, 1000), default=20, show_default=True),
         click.option(
@@ -59,6 +59,12 @@ def run_options(command: F) -> F:
             multiple=True,
             help="Evaluation texts (JSONL or text) that must not occur in a target.",
         ),
+        click.option(
+            "--known",
+            metavar="STORE",
+            multiple=True,
+            help="Envstore whose environments a target must not repeat.",
+        ),
     )
     for option in reversed(options):
         command = option(command)
@@ -69,12 +75,9 @@ def check_many(
     names: Sequence[str],
     store: str | None,
     *,
-    jobs: int,
     depth: Depth,
-    seeds: int,
-    deadline_s: float,
-    against: Sequence[str] = (),
     show: Callable[[Entry], None] | None = None,
+    **options: Any,
 ) -> Run:
     """Resolve every name, check what it stands for, and return it all in the order of the names.
 
@@ -84,32 +87,28 @@ def check_many(
     Args:
         names: what the user typed.
         store: the only store to look ids up in, or None for every discovered one.
-        jobs: targets that are checked at a time.
         depth: see `gates.check`.
-        seeds: see `gates.check`.
-        deadline_s: for each target.
-        against: files with evaluation texts.
         show: called with each entry as it is known, if there are few.
+        options: what `run_options` gives.
 
     Raises:
         ConfigError: evaluation texts cannot be read.
+        NotFound: there is no such store of known environments.
     """
     from spade_envs.cli.output import progress
     from spade_envs.interop import check_all
-    from spade_envs.interop.known import evaluation_texts
     from spade_envs.reports.entry import Entry
 
-    texts = [text for path in against for text in evaluation_texts(path)]
+    settings = _with_context(**options)
     named = [pair for name in names for pair in _resolved(name, store)]
     found = {p: _undone(target, True) for p, (target, unknown) in enumerate(named) if unknown}
     places = [position for position in range(len(named)) if position not in found]
     targets = [named[position][0] for position in places]
-    settings: Any = {"jobs": jobs, "depth": depth, "seeds": seeds, "deadline_s": deadline_s}
     interrupted = False
     tally: Counter[str] = Counter()
     with progress(len(targets), "checking") as bar:
         try:
-            with closing(check_all(targets, **settings, evaluation=texts)) as stream:
+            with closing(check_all(targets, depth=depth, **settings)) as stream:
                 for number, checked in stream:
                     entry = found[places[number]] = Entry(checked=checked)
                     tally[entry.verdict] += 1
@@ -122,6 +121,18 @@ def check_many(
             interrupted = True
     entries = (found.get(p) or _undone(target) for p, (target, _) in enumerate(named))
     return Run(tuple(entries), interrupted)
+
+
+def _with_context(
+    *, against: Sequence[str] = (), known: Sequence[str] = (), **settings: Any
+) -> dict[str, Any]:
+    """Return the keywords of `check_all`: files and folders are read."""
+    from spade_envs.interop.known import evaluation_texts, stored
+    from spade_envs.store import open_store
+
+    texts = [text for path in against for text in evaluation_texts(path)]
+    others = [one for folder in known for one in stored(open_store(folder))]
+    return {**settings, "evaluation": texts, "known": others}
 
 
 def _resolved(name: str, store: str | None) -> list[tuple[Target, bool]]:

@@ -10,6 +10,8 @@ from spade_envs.design.novelty import ast_hash
 from spade_envs.errors import ConfigError
 from spade_envs.gates.context import Fingerprint
 from spade_envs.interop.target import Target
+from spade_envs.pipeline.seen import Seen
+from spade_envs.store import EnvStore
 from spade_envs.types import Json
 
 MAX_BYTES = 256 << 20
@@ -34,6 +36,14 @@ def earlier_files(glances: Sequence[Fingerprint | None], position: int) -> tuple
     if glances[position] is None:
         return ()
     return tuple(other for other in glances[:position] if other is not None)
+
+
+def stored(store: EnvStore) -> tuple[Fingerprint, ...]:
+    """Return what the texts of a store's environments tell; nothing is run."""
+    return tuple(
+        Fingerprint(name=name, source_sha256=text, program=program, replies="")
+        for name, (text, program) in Seen(store).hashes().items()
+    )
 
 
 def evaluation_texts(path: str | Path) -> tuple[str, ...]:

@@ -4,10 +4,12 @@ import json
 
 import pytest
 
+from envs.store.kit import add
 from spade_envs.errors import ConfigError, IsolationUnavailable
 from spade_envs.gates.context import Fingerprint
-from spade_envs.interop import Library, Target, check_all, run
-from spade_envs.interop.known import earlier_files, evaluation_texts, glance
+from spade_envs.interop import Library, Target, check_all, resolve, run
+from spade_envs.interop.known import earlier_files, evaluation_texts, glance, stored
+from spade_envs.store import open_store
 from spade_envs.types import EnvSource
 
 CODE = 'class MazeEnv:\n    """A maze."""\n\n    wall = 1\n'
@@ -97,11 +99,16 @@ def test_no_sandbox_ends_the_run(monkeypatch):
         list(check_all([target("a"), target("b")]))
 
 
-def test_a_stored_version_brings_its_certificate(tmp_path):
-    from envs.store.kit import add
-    from spade_envs.interop import resolve
-    from spade_envs.store import open_store
+def test_a_store_is_known_by_its_texts(tmp_path):
+    store = open_store(tmp_path / "store", create=True)
+    record, gone = add(store, 1, name="maze"), add(store, 2, name="gone")
+    store.withdraw(gone.id, "no")
+    expected = glance(Target(label=record.id, source=store.source(record)))
+    assert stored(store) == (expected,)
+    assert stored(store) == (expected,)  # from its cache
 
+
+def test_a_stored_version_brings_its_certificate(tmp_path):
     store = open_store(tmp_path / "store", create=True)
     record = add(store, 1, name="maze")
     (found,) = resolve("maze", lambda: [store])
