@@ -85,3 +85,14 @@ a careless grader (L0.4)."""
 
 LASTING_JUMPS = (40, 100, 1000, 1_000_000)
 """By how much a counter that outlives episodes is set forward (L1.8)."""
+
+SAME_SHARE = 0.9
+SAME_TASKS = 6
+"""Share of fixed seeds whose answers and rewards agree from which two environments count as the
+same, if they have at least so many different ones (L5.1)."""
+
+GRAM_WORDS = 8
+OVERLAP_FAIL = 0.5
+OVERLAP_WARN = 0.2
+"""Words in a row that are compared with evaluation texts, and the share of a text's sequences of
+them that one first observation holds (L5.2)."""

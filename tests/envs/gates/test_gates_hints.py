@@ -132,4 +132,4 @@ def test_play_that_is_mostly_random_may_not_earn_everything():
     assert finding.evidence["degraded"]["mean"] >= 0.9
     good = judge(WALK, difficulty_separates)
     assert good.outcome == "pass"
-    assert good.evidence["ladder"]["0"]["0.8"]["mean"] < 0.5
+    assert good.evidence["ladder"]["1"]["0.8"]["mean"] < 0.5
