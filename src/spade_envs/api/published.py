@@ -50,7 +50,14 @@ class _Solved(PublishedEnv):
 
     def solution(self) -> list[str]:
         r"""Return the foreign solution as actions; a bare answer is put in `\boxed{}`."""
-        value = self.inner.solution()
+        return self._actions(self.inner.solution())
+
+    def alternatives(self) -> list[list[str]]:
+        """Return the foreign alternatives, if the class has any, as lists of actions."""
+        offered = getattr(self.inner, "alternatives", None)
+        return [self._actions(value) for value in offered()] if callable(offered) else []
+
+    def _actions(self, value: Any) -> list[str]:
         answers = value if isinstance(value, list | tuple) else [value]
         return [_boxed(str(answer)) for answer in answers]
 
@@ -71,12 +78,10 @@ class PublishedToolEnv(PublishedEnv):
         return text, {"tools": tools, "user": result[0], **result[1]}
 
 
-class _SolvedTools(PublishedToolEnv):
-    """Adapted tool class that also offers a solution."""
+class _SolvedTools(_Solved, PublishedToolEnv):
+    """Adapted tool class that also offers a solution; a bare answer is put in `<answer>` tags."""
 
-    def solution(self) -> list[str]:
-        """Return the foreign solution as actions; a bare answer is put in `<answer>` tags."""
-        value = self.inner.solution()
+    def _actions(self, value: Any) -> list[str]:
         answers = value if isinstance(value, list | tuple) else [value]
         marks = ("<answer>", "<tool_call>")
         return [

@@ -77,6 +77,13 @@ class TextEnv(gym.Env[str, str]):
         """Return actions that win the current instance from its current state."""
         raise NotImplementedError("override solution()")
 
+    def alternatives(self) -> list[list[str]]:
+        """Return further lists of actions that win from the current state, each in its own way.
+
+        Optional: for tasks with many right answers, so that a check can see them accepted.
+        """
+        return []
+
     def win(self, observation: str, *, reward: float = 1.0, **info: Any) -> StepResult:
         """Return a last step that succeeds."""
         return observation, reward, True, False, {**info, "success": True}

@@ -96,3 +96,8 @@ OVERLAP_FAIL = 0.5
 OVERLAP_WARN = 0.2
 """Words in a row that are compared with evaluation texts, and the share of a text's sequences of
 them that one first observation holds (L5.2)."""
+
+ALTERNATIVE_SEEDS = 6
+MIN_REFUSED_SEEDS = 3
+"""Seeds on which other right answers are played, and on how many a checker or prompt must be
+contradicted (L3.17); what the environment itself lists in alternatives() must always win."""

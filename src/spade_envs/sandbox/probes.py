@@ -101,6 +101,41 @@ def _tasks(table: Table, number: int, _: dict[str, Any]) -> dict[str, Any]:
     return {"current": int(current), "met": met}
 
 
+_CHECKERS = (
+    "is_correct", "is_solution", "check_answer", "check_solution", "verify_answer",
+    "verify_solution", "verify", "accepts",
+)  # fmt: skip
+_MAX_ALTERNATIVES = 50
+
+
+def _alternatives(table: Table, number: int, _: dict[str, Any]) -> list[list[str]]:
+    """Return the environment's own further ways to win."""
+    offered = table.envs[number].alternatives()
+    if not isinstance(offered, list | tuple):
+        raise TypeError("alternatives() must return a list of lists of actions")
+    rows = [[row] if isinstance(row, str) else row for row in offered[:_MAX_ALTERNATIVES]]
+    return [[str(action) for action in row] for row in rows]
+
+
+def _accepts(table: Table, number: int, args: dict[str, Any]) -> dict[str, Any]:
+    """Ask the environment's own checker about some answers, each on a copy of the instance."""
+    env = table.envs[number]
+    inner = getattr(env, "inner", env)
+    for name in _CHECKERS:
+        method = getattr(inner, name, None)
+        if not callable(method):
+            continue
+        said: list[bool] = []
+        for answer in args["answers"]:
+            try:
+                verdict = getattr(copy.deepcopy(inner), name)(answer)
+            except Exception:  # noqa: BLE001  foreign code, and perhaps another signature
+                verdict = None
+            said.append(verdict is True or (isinstance(verdict, float) and verdict == 1.0))
+        return {"name": name, "accepted": said}
+    return {"name": "", "accepted": []}
+
+
 def _lasting(table: Table, number: int, _: dict[str, Any]) -> dict[str, str]:
     return lasting.digests(table.envs[number])
 
@@ -120,6 +155,8 @@ PROBES: dict[str, Callable[[Table, int, dict[str, Any]], Any]] = {
     "rss_mb": _rss,
     "effects": _effects,
     "tasks": _tasks,
+    "alternatives": _alternatives,
+    "accepts": _accepts,
     "lasting": _lasting,
     "advance": _advance,
     "audit": _audit,

@@ -99,7 +99,7 @@ def test_memory_and_repr(load):
 
 def test_an_unknown_probe_is_a_fault_that_lists_the_known(counter):
     fault = counter.probe(counter.create(0), "smell")
-    assert "known are advance, audit, check_env, copy, effects, lasting, repr, rss_mb, tasks" in fault.message
+    assert "known are accepts, advance, alternatives, audit, check_env" in fault.message
 
 
 @pytest.mark.parametrize(
