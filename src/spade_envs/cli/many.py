@@ -22,6 +22,9 @@ F = TypeVar("F", bound=Callable[..., Any])
 FEW = 5
 """Up to so many targets every report is printed; beyond, one table."""
 
+AUDIT_TIMEOUT_S = 120.0
+"""Longest wait for one answer of an auditor's server; it is asked twice at most."""
+
 INTERRUPTED = "interrupted before it was checked"
 
 
@@ -176,7 +179,9 @@ def ask_auditor(run: Run, auditor: str, url: str | None) -> Run:
     from spade_envs.cli.output import counted, say
     from spade_envs.design.clients import open_designer
 
-    client = open_designer(url or auditor, model=auditor if url else None)
+    served = url is not None or auditor.startswith("openai:")
+    patience: Any = {"timeout_s": AUDIT_TIMEOUT_S, "max_retries": 1} if served else {}
+    client = open_designer(url or auditor, model=auditor if url else None, **patience)
     asked = [p for p, entry in enumerate(run.entries) if entry.report is not None]
     sources = [run.entries[p].checked.target.source for p in asked]
     say(f"asking {auditor} about {counted(len(asked), 'source')}")

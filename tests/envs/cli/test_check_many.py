@@ -6,7 +6,9 @@ import re
 import signal
 import subprocess
 import sys
+import threading
 import time
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
@@ -104,8 +106,50 @@ def test_remarks_reach_the_terminal_without_control_characters(place):
     assert "Level 2 \\x1b[2J is missing." in out
 
 
+class Auditor(BaseHTTPRequestHandler):
+    """A server that remarks on the line that it is told to."""
+
+    def do_POST(self):
+        asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        self.server.asked.append(asked)
+        said = {"kind": "unreachable", "line": 1, "quote": "max_turns = 2", "explanation": "Hm."}
+        message = {"role": "assistant", "content": json.dumps({"remarks": [said]})}
+        choice = {"index": 0, "message": message, "finish_reason": "stop"}
+        whole = {"id": "1", "object": "chat.completion", "created": 1, "model": asked["model"]}
+        data = json.dumps({**whole, "choices": [choice]}).encode()
+        self.send_response(200)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(data)))
+        self.end_headers()
+        self.wfile.write(data)
+
+    def log_message(self, *_):
+        pass
+
+
+def test_an_auditor_may_be_any_chat_server(place):
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Auditor)
+    server.asked = []
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    url = f"http://127.0.0.1:{server.server_port}/v1"
+    arguments = ("--quick", "--auditor", "some-model", "--auditor-url", url)
+    code, out, _ = run("check", "sums.py", *arguments, cwd=place)
+    server.shutdown()
+    server.server_close()
+    assert code == 0
+    assert "sums.py: audited by some-model: 1 remark (advisory)" in out
+    (asked,) = server.asked
+    assert (asked["model"], asked["temperature"]) == ("some-model", 0.0)
+    assert "What is {self.a}" in asked["messages"][1]["content"]
+    gone = run("check", "sums.py", *arguments, cwd=place)  # nobody listens any more
+    assert gone[0] == 0
+    assert "sums.py: not audited by some-model: http://127.0.0.1" in gone[1]
+
+
 def test_an_interrupt_keeps_what_was_done(place, tmp_path):
-    slow = SUMS.replace("scale = ", "for _ in range(2_000_000):\n            pass\n        scale = ")
+    slow = SUMS.replace(
+        "scale = ", "for _ in range(2_000_000):\n            pass\n        scale = "
+    )
     (tmp_path / "a.py").write_text((place / "odd.py").read_text())
     for name in "bcd":
         (tmp_path / f"{name}.py").write_text(slow + f"# {name}\n")
