@@ -3,26 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from spade_envs.gates.finding import Finding, failed, passed, warned
 from spade_envs.gates.lane import Job, Lane, Live
 from spade_envs.gates.policies import Policy, cycle, script
 from spade_envs.gates.probes import PLAIN
-from spade_envs.gates.subject import Subject, ask_solutions
+from spade_envs.gates.subject import Subject
 from spade_envs.gates.trace import Trace, first_difference
 from spade_envs.types import Fault, Json
 
 OTHER_EPISODES = 20
 OTHER_EPISODES_ABOVE = 3
 """Other episodes at levels above the lowest, where a reset may be slow."""
-SEEDS = 2
+SEEDS, SEEDS_BETWEEN = 2, 1
+"""Seeds compared at the lowest and highest level, and at each between."""
 
 
 def reproducible(subject: Subject) -> Finding:
     """L2.1: byte-identical on the same object, another object and another process."""
     lane = subject.plain
     kept = [
-        pair for level in subject.levels for pair in subject.samples(level, subject.seeds[:SEEDS])
+        pair
+        for level in subject.levels
+        for pair in subject.samples(level, subject.seeds[: _count(subject, level)])
     ]
     base = [trace for _, trace in kept]
     jobs = [Job(trace.level, trace.seed, script(actions)) for actions, trace in kept]
@@ -51,6 +55,10 @@ def reproducible(subject: Subject) -> Finding:
     )
 
 
+def _count(subject: Subject, level: int) -> int:
+    return SEEDS if level in (subject.levels[0], subject.levels[-1]) else SEEDS_BETWEEN
+
+
 def _on_one_object(lane: Lane, jobs: Sequence[Job]) -> list[Trace]:
     for level in {job.level for job in jobs}:
         instance = lane.take(level, fresh=False)
@@ -63,31 +71,39 @@ def _on_one_object(lane: Lane, jobs: Sequence[Job]) -> list[Trace]:
 def _same_words(subject: Subject, other: Lane) -> Finding | None:
     """Compare hints and solutions between the two processes."""
     for level in subject.levels:
-        for seed in subject.seeds[:SEEDS]:
-            for what in ("solution", "hint"):
-                if not getattr(subject.interface, f"has_{what}"):
-                    continue
-                here, there = (_ask(lane, what, level, seed) for lane in (subject.plain, other))
-                if here != there:
-                    return failed(
-                        f"{what}() differs between two processes for seed {seed} at level {level}; "
-                        "never iterate over a set",
-                        level=level, seed=seed, first=repr(here)[:400], second=repr(there)[:400],
-                    )  # fmt: skip
+        seeds = subject.seeds[: _count(subject, level)]
+        here, there = (_words(lane, level, seeds) for lane in (subject.plain, other))
+        for (what, seed), said in here.items():
+            if said != there[what, seed]:
+                return failed(
+                    f"{what}() differs between two processes for seed {seed} at level {level}; "
+                    "never iterate over a set",
+                    level=level, seed=seed, first=said[:400], second=there[what, seed][:400],
+                )  # fmt: skip
     return None
 
 
-def _ask(lane: Lane, what: str, level: int, seed: int) -> object:
-    if what == "solution":
-        answer: object = ask_solutions(lane, level, [seed])[seed][1]
-    else:
-        instance = lane.take(level)
-        if isinstance(instance, Fault):
-            return instance.message
-        lane.worker.reset([(instance, seed, None)])
-        answer = lane.worker.hint(instance)
-        lane.give(level, instance, keep=False)
-    return answer.message if isinstance(answer, Fault) else answer
+def _words(lane: Lane, level: int, seeds: Sequence[int]) -> dict[tuple[str, int], str]:
+    """Return hint and solution of each seed, as text; the message of the fault if there is one."""
+    found: dict[tuple[str, int], str] = {}
+    declared = lane.worker.interface
+    for live in lane.begin([Job(level, seed, script(())) for seed in seeds], fresh=False):
+        lane.check_time()
+        seed = live.job.seed or 0
+        for what, has, ask in (
+            ("solution", declared.has_solution, lane.worker.solution),
+            ("hint", declared.has_hint, lane.worker.hint),
+        ):
+            if not has:
+                continue
+            answer = live.start.fault or ask(live.instance)
+            if isinstance(answer, Fault):
+                lane.note(Trace(level, seed, replace(live.start, fault=answer)))
+                answer = answer.message
+            found[what, seed] = answer if isinstance(answer, str) else repr(answer)
+        if live.instance >= 0:
+            lane.give(level, live.instance, keep=True)
+    return found
 
 
 def unmoved_by_neighbours(subject: Subject) -> Finding:

@@ -99,6 +99,7 @@ class Lane:
         self._idle: dict[int, list[int]] = {}
         self._templates: dict[tuple[int, int | None], Live] = {}
         self._reset_s: dict[int, float] = {}
+        self._copy_s: dict[int, float] = {}
         self._batch = 1
 
     @property
@@ -182,37 +183,58 @@ class Lane:
             for instance, job in zip(taken, jobs, strict=True)
         ]
 
-    def _copied(self, jobs: Sequence[Job]) -> list[Live] | None:
-        """Return copies of instances that were reset once, or None if that is not faster."""
-        if not self.may_copy or any(
-            self._reset_s.get(job.level, 0.0) < SLOW_RESET_S for job in jobs
-        ):
-            return None
-        missing = {(job.level, job.seed): job for job in jobs}
+    def _copied(self, jobs: Sequence[Job]) -> list[Live | None]:
+        """Return copies of instances that were reset once, None where that is not quicker."""
+        wanted = [job for job in jobs if self._copies_pay(job.level)]
+        missing = {(job.level, job.seed): job for job in wanted}
         for key in self._templates:
             missing.pop(key, None)
-        if missing and len(self._templates) + len(missing) > MAX_TEMPLATES:
-            return None
-        for live in self.begin(list(missing.values())) if missing else ():
+        room = max(0, MAX_TEMPLATES - len(self._templates))
+        for live in self.begin(list(missing.values())[:room]) if missing else ():
             self._templates[live.job.level, live.job.seed] = live
-        templates = [self._templates[job.level, job.seed] for job in jobs]
-        copies = self.worker.copies([template.instance for template in templates])
-        numbers = [number for number in copies if isinstance(number, int)]
-        if len(numbers) < len(copies):
-            return None
-        return [
-            Live(self, job, number, template.start)
-            for job, number, template in zip(jobs, numbers, templates, strict=True)
+        found: dict[int, Live] = {}
+        sources = [
+            (row, template.instance)
+            for row, job in enumerate(jobs)
+            if self._copies_pay(job.level)
+            and (template := self._templates.get((job.level, job.seed)))
+            and template.start.fault is None
         ]
+        begun = time.perf_counter()
+        twins = self.worker.copies([instance for _, instance in sources]) if sources else []
+        if len({jobs[row].level for row, _ in sources}) == 1:
+            level = jobs[sources[0][0]].level
+            self._copy_s[level] = (time.perf_counter() - begun) / len(sources)
+        for (row, _), twin in zip(sources, twins, strict=True):
+            job = jobs[row]
+            if isinstance(twin, int):
+                found[row] = Live(self, job, twin, self._templates[job.level, job.seed].start)
+        return [found.get(row) for row in range(len(jobs))]
+
+    def _copies_pay(self, level: int) -> bool:
+        """Whether copies are allowed, resets of the level are slow, and copies quicker."""
+        reset_s = self._reset_s.get(level, 0.0)
+        return self.may_copy and reset_s > max(SLOW_RESET_S, self._copy_s.get(level, 0.0))
+
+    def settle(self, live: Live) -> None:
+        """Keep an episode in which no step was taken to copy from, or its instance for reuse."""
+        level, key = live.job.level, (live.job.level, live.job.seed)
+        free = key not in self._templates and len(self._templates) < MAX_TEMPLATES
+        if self._copies_pay(level) and free:
+            self._templates[key] = live
+            return
+        self.give(level, live.instance, keep=True)
 
     def _run_chunk(self, jobs: Sequence[Job], *, fresh: bool) -> list[Trace]:
-        copies = None if fresh else self._copied(jobs)
-        running = self.begin(jobs, fresh=fresh) if copies is None else copies
+        copies = [None] * len(jobs) if fresh else self._copied(jobs)
+        left = [job for job, copy in zip(jobs, copies, strict=True) if copy is None]
+        begun = iter(self.begin(left, fresh=fresh) if left else ())
+        running = [next(begun) if copy is None else copy for copy in copies]
         self._play(running)
         traces = [episode.trace() for episode in running]
-        for episode, trace in zip(running, traces, strict=True):
+        for episode, copy, trace in zip(running, copies, traces, strict=True):
             if episode.instance >= 0:
-                keep = not fresh and copies is None and trace.fault is None
+                keep = not fresh and copy is None and trace.fault is None
                 self.give(trace.level, episode.instance, keep=keep)
         for trace in traces:
             self.note(trace)

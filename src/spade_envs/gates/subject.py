@@ -87,13 +87,16 @@ class Subject:
         return [(large + offset if i % 2 else small) + i // 2 for i in range(count)]
 
     @property
-    def levels(self) -> range:
-        """All levels."""
-        return range(self.interface.levels)
+    def levels(self) -> Sequence[int]:
+        """All levels; the lowest and the highest in a quick check."""
+        count = self.interface.levels
+        return range(count) if self.depth != "quick" or count < 3 else (0, count - 1)
 
     @property
     def edge_levels(self) -> list[int]:
-        """The lowest and the highest level; all of them in a deep check."""
+        """The lowest and the highest level; in a deep check all, in a quick one the highest."""
+        if self.depth == "quick":
+            return [self.levels[-1]]
         return list(self.levels if self.depth == "deep" else {0: 0, self.levels[-1]: 0})
 
     @property
@@ -196,7 +199,7 @@ class Subject:
         return {seed: hint for seed, hint in found.items() if isinstance(hint, str)}
 
     def references(self, level: int, seeds: Sequence[int] | None = None) -> list[Trace]:
-        """Return the reference episodes of a level, each played on a fresh instance.
+        """Return the reference episodes of a level, kept.
 
         Seeds whose solution cannot be had are left out.
         """
@@ -205,7 +208,7 @@ class Subject:
         for seed, actions in self.solutions(level, wanted).items():
             if (level, seed) not in self._references and not isinstance(actions, Fault):
                 jobs.append(Job(level, seed, script(actions), "reference"))
-        for trace in self.plain.run(jobs) if jobs else ():
+        for trace in self.plain.run(jobs, fresh=False) if jobs else ():
             self._references[level, trace.seed or 0] = trace
         return [
             self._references[level, seed] for seed in wanted if (level, seed) in self._references
@@ -268,8 +271,10 @@ def ask_solutions(
     for live in begun:
         answer = live.start.fault or next(answers)
         failed = isinstance(answer, Fault)
-        if live.instance >= 0:
-            lane.give(level, live.instance, keep=not failed)
+        if live.instance >= 0 and failed:
+            lane.give(level, live.instance, keep=False)
+        elif live.instance >= 0:
+            lane.settle(live)
         if isinstance(answer, Fault):
             lane.note(Trace(level, live.job.seed, replace(live.start, fault=answer)))
             found[live.job.seed or 0] = (live.trace(), answer)

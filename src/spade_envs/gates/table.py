@@ -48,6 +48,8 @@ class Gate:
 
     stops: bool = True
     """Whether a failure leaves the later families out: their figures would mean nothing."""
+    quick: bool = True
+    """Whether a quick check runs it as well."""
 
     @property
     def family(self) -> str:
@@ -77,17 +79,21 @@ GATES: tuple[Gate, ...] = (
     Gate("L0.2", "does only what an environment may do", static.allowed_code),
     Gate("L0.3", "uses no process-wide randomness or clock", static.own_randomness),
     Gate("L1.2", "returns well-formed values", interface.well_formed),
-    Gate("L1.1", "passes Gymnasium's checker", interface.passes_check_env, stops=False),
+    Gate(
+        "L1.1", "passes Gymnasium's checker", interface.passes_check_env, stops=False, quick=False
+    ),
     Gate("L1.3", "survives any text", interface.survives_any_text),
     Gate("L1.4", "always ends", interface.always_ends),
     Gate("L1.5", "refuses steps after the end", interface.steps_after_end),
-    Gate("L1.6", "resets cleanly", conduct.clean_reset),
+    Gate("L1.6", "resets cleanly", conduct.clean_reset, quick=False),
     Gate("L1.7", "keeps to its limits", conduct.keeps_to_limits),
     Gate("L1.8", "has no side effects", conduct.no_side_effects),
-    Gate("L1.9", "describes its tools truly", tool_schemas.tools_described, stops=False),
+    Gate(
+        "L1.9", "describes its tools truly", tool_schemas.tools_described, stops=False, quick=False
+    ),
     Gate("L2.1", "is reproducible anywhere", determinism.reproducible),
     Gate("L2.2", "is not moved by neighbours", determinism.unmoved_by_neighbours),
-    Gate("L2.3", "isolates episodes", determinism.isolated_episodes),
+    Gate("L2.3", "isolates episodes", determinism.isolated_episodes, quick=False),
     Gate("L2.4", "can be copied in mid-episode", determinism.copyable),
     Gate("L2.5", "gives different tasks", distinct.different_tasks, stops=False),
     Gate("L2.6", "uses its seed and level", distinct.seed_and_level_matter, stops=False),
@@ -95,27 +101,34 @@ GATES: tuple[Gate, ...] = (
     Gate("L3.2", "is not won at reset", floors.goal_open_at_reset),
     Gate("L3.3", "pays ignorance little", floors.low_floor),
     Gate("L3.4", "has no best constant", binding.no_best_constant),
-    Gate("L3.5", "binds answers to their task", binding.bound_to_its_seed),
-    Gate("L3.6", "does not pay near misses", near_miss.near_misses_lose),
-    Gate("L3.7", "does not pay denied answers", denial.denials_lose),
-    Gate("L3.8", "does not obey the agent", override.override_loses),
-    Gate("L3.9", "accepts harmless variants", reference.harmless_variants),
+    Gate("L3.5", "binds answers to their task", binding.bound_to_its_seed, quick=False),
+    Gate("L3.6", "does not pay near misses", near_miss.near_misses_lose, quick=False),
+    Gate("L3.7", "does not pay denied answers", denial.denials_lose, quick=False),
+    Gate("L3.8", "does not obey the agent", override.override_loses, quick=False),
+    Gate("L3.9", "accepts harmless variants", reference.harmless_variants, quick=False),
     Gate("L3.10", "does not leak the answer", leaks.no_leak),
-    Gate("L3.11", "states its format", wording.states_its_format),
-    Gate("L3.12", "cannot be farmed", farming.cannot_be_farmed),
-    Gate("L3.13", "has tools that work", tools.tools_work),
-    Gate("L3.14", "keeps its tasks open until they are done", values.tasks_open_until_done),
-    Gate("L3.15", "lets every value be found", values.values_can_be_found),
-    Gate("L3.16", "leaves no trace of reading", tools.reading_changes_nothing),
-    Gate("L3.17", "accepts every right answer", alternatives.accepts_alternatives),
-    Gate("L0.4", "has no careless grader", smells.no_confirmed_smell, stops=False),
+    Gate("L3.11", "states its format", wording.states_its_format, quick=False),
+    Gate("L3.12", "cannot be farmed", farming.cannot_be_farmed, quick=False),
+    Gate("L3.13", "has tools that work", tools.tools_work, quick=False),
+    Gate(
+        "L3.14",
+        "keeps its tasks open until they are done",
+        values.tasks_open_until_done,
+        quick=False,
+    ),
+    Gate("L3.15", "lets every value be found", values.values_can_be_found, quick=False),
+    Gate("L3.16", "leaves no trace of reading", tools.reading_changes_nothing, quick=False),
+    Gate("L3.17", "accepts every right answer", alternatives.accepts_alternatives, quick=False),
+    Gate("L0.4", "has no careless grader", smells.no_confirmed_smell, stops=False, quick=False),
     Gate("L4.1", "withholds the answer in its hint", hints.hint_withholds_answer),
-    Gate("L4.2", "does not pay copying the hint", hints.hint_copy_earns_nothing),
-    Gate("L4.3", "has a hint that helps", worth.hint_helps, stops=False),
-    Gate("L4.4", "pays better play more", worth.difficulty_separates),
-    Gate("L5.1", "is no near duplicate", originality.not_a_duplicate, stops=False),
-    Gate("L5.2", "holds no evaluation task", originality.not_contaminated, stops=False),
-    Gate("L5.3", "has a certificate that holds", originality.certificate_holds),
+    Gate("L4.2", "does not pay copying the hint", hints.hint_copy_earns_nothing, quick=False),
+    Gate("L4.3", "has a hint that helps", worth.hint_helps, stops=False, quick=False),
+    Gate("L4.4", "pays better play more", worth.difficulty_separates, quick=False),
+    Gate("L5.1", "is no near duplicate", originality.not_a_duplicate, stops=False, quick=False),
+    Gate(
+        "L5.2", "holds no evaluation task", originality.not_contaminated, stops=False, quick=False
+    ),
+    Gate("L5.3", "has a certificate that holds", originality.certificate_holds, quick=False),
 )
 """Every gate of this release, in running order."""
 
