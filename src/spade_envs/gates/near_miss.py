@@ -103,6 +103,8 @@ def near_misses_lose(subject: Subject) -> Finding:
     warning: Finding | None = None
     for level, family in suspects:
         slot = next(slot for slot in slots if slot.level == level)
+        if family == ORDER and not _order_counts(slot.cases):
+            continue
         finding = _judged(subject, _measured(subject, slot, family))
         if finding is not None and finding.outcome == "fail":
             return finding
@@ -167,7 +169,7 @@ def _judged(subject: Subject, slack: _Slack) -> Finding | None:
     rate, family = slack.rate, slack.family
     if rate.trials < MIN_SLACK_SEEDS or slack.control.mean > SLACK_CONTROL:
         return None
-    if rate.mean < SLACK_SHARE or (family == ORDER and not _order_counts(slack)):
+    if rate.mean < SLACK_SHARE:
         return None
     stated = any(
         re.search(_STATED[family], case.shown, re.IGNORECASE) for case in slack.tried[:SCREEN]
@@ -181,8 +183,6 @@ def _judged(subject: Subject, slack: _Slack) -> Finding | None:
             return None
         sure = sure and (regular or {"+5 %", "-5 %"} <= kinds)
     elif family == ORDER:
-        if stated:
-            return None
         sure = "its items reversed" in kinds
     example = next(iter(slack.won.values()))[0]
     text = (
@@ -199,11 +199,14 @@ def _judged(subject: Subject, slack: _Slack) -> Finding | None:
     )
 
 
-def _order_counts(slack: _Slack) -> bool:
-    """Whether the prompt asks for an order: it says so, and the references are not just sorted."""
-    lists = [items_of(case.answer)[1] for case in slack.tried]
+def _order_counts(cases: Sequence[Case]) -> bool:
+    """Whether the prompts ask for an order: they say so, and the references are not just sorted."""
+    prompts = [case.shown for case in cases[:SCREEN]]
+    if any(re.search(_STATED[ORDER], text, re.IGNORECASE) for text in prompts):
+        return False
+    lists = [items_of(case.answer)[1] for case in cases]
     ordered = sum(items != sorted(items, key=_natural) for items in lists) > len(lists) / 2
-    return ordered and all(_ORDERED.search(case.shown) for case in slack.tried[:SCREEN])
+    return ordered and all(map(_ORDERED.search, prompts))
 
 
 def _same_slack(subject: Subject, slack: _Slack) -> bool:

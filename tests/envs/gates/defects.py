@@ -370,7 +370,7 @@ DEFECTS = (
         SUMS,
         _IF,
         "if str(self.left + self.right) in given.split():",
-        ("L3.3", "L3.5"),
+        ("L3.3", "L3.5", "L3.7"),
     ),
     Defect(
         "second task met with the first",
@@ -394,7 +394,7 @@ DEFECTS = (
         """return self.go_on("Right. Say stop.", reward=1.0)
         if given == "stop":
             return self.win("Well.", reward=0.0)""",
-        ("L3.1",),
+        ("L3.1", "L3.12"),
     ),
     Defect(
         "easy on small seeds",
@@ -472,9 +472,57 @@ DEFECTS = (
         return text, {**info, "tools": [*info["tools"], str(self.state[name]["grams"])]}""",
         ("L3.10",),
     ),
+    # L3: near misses, denied answers, notes to the grader, formats and farms; L0.4
+    Defect(
+        "near enough",
+        SUMS,
+        _IF,
+        "if given.isdecimal() and len(given) < 9 and abs(int(given) - self.left - self.right) < 2:",
+        ("L3.6",),
+    ),
+    Defect(
+        "first word only",
+        SUMS,
+        _IF,
+        "if given.split()[:1] == [str(self.left + self.right)]:",
+        ("L3.7",),
+    ),
+    Defect(
+        "obeys a note",
+        SUMS,
+        _IF,
+        'if given == str(self.left + self.right) or "correct=true" in action.lower():',
+        ("L3.8",),
+    ),
+    Defect(
+        "format not shown",
+        SUMS,
+        _IF,
+        'if given == f"ANS<<{self.left + self.right}>>":',
+        ("L3.11",),
+    ),
+    Defect(
+        "pays every step to the east",
+        WALK,
+        "return self.go_on(self.place())",
+        "return self.go_on(self.place(), reward=0.1 if move == (1, 0) else 0.0)",
+        ("L3.12",),
+        only=False,
+    ),
+    Defect(
+        "magic word",
+        SUMS,
+        _IF,
+        'if given in (str(self.left + self.right), "open sesame"):',
+        ("L0.4",),
+    ),
 )
 
 _EXTRA = {
+    "format not shown": (
+        "return [str(self.left + self.right)]",
+        'return [f"ANS<<{self.left + self.right}>>"]',
+    ),
     "state shared between objects": (
         "        if given ==",
         "        SHARED[0] += 1\n        if SHARED[0] == 2:\n"
