@@ -24,6 +24,7 @@ from spade_envs.gates.policies import (
     echo_first,
     echo_last,
     null,
+    one_tool,
     random_grammar,
     script,
     tokens,
@@ -40,6 +41,7 @@ TOGETHER = 8
 """Texts said in one episode."""
 SHORT_TURNS = 4
 MOST_COMMANDS = 8
+MOST_TOOLS = 16
 NUMBERS = " ".join(map(str, range(2000)))
 LETTERS = "etaoinsrhldcumfpgwybvkxjqz"
 
@@ -107,7 +109,7 @@ def _clean(subject: Subject, traces: Sequence[Trace]) -> dict[Case, Rate]:
 
 
 def _seeds(subject: Subject, level: int) -> list[int]:
-    edge = level in (subject.levels[0], subject.levels[-1])
+    edge = level in (subject.levels[0], subject.levels[-1]) and subject.depth != "quick"
     return subject.seeds[: SEEDS if edge else SEEDS_BETWEEN]
 
 
@@ -128,7 +130,7 @@ def _always(text: str) -> Guess:
 def _texts(subject: Subject, level: int) -> list[str]:
     texts = [form(text) for form in answer_forms(subject, level) for text in CONSTANTS]
     texts += ["", " ", REFUSAL, finish(), GARBAGE, answer_forms(subject, level)[0](NUMBERS)]
-    if level == subject.levels[0]:
+    if level == subject.levels[0] and subject.depth != "quick":
         texts += HOSTILE
     return list(dict.fromkeys(texts))
 
@@ -136,7 +138,10 @@ def _texts(subject: Subject, level: int) -> list[str]:
 def _guesses(subject: Subject, level: int) -> list[Guess]:
     form = answer_forms(subject, level)[0]
     letters = [form(letter) for letter in LETTERS]
+    tools = subject.interface.tools if level == subject.levels[0] else ()
+    names = [tool["function"]["name"] for tool in tools[:MOST_TOOLS]]
     return [
+        *(Guess(f"calls {name} and says it is done", one_tool(i)) for i, name in enumerate(names)),
         Guess("says nothing to the end", null),
         Guess("copies the worked examples", copy_example),
         Guess("names all that it reads at once", all_candidates),
@@ -155,5 +160,6 @@ def _commands(subject: Subject, level: int) -> list[Guess]:
         return []
     shown = [trace.start.observation for trace in subject.starts(level)[:SEEDS]]
     common = set.intersection(*(set(tokens(text)) for text in shown))
+    most = MOST_COMMANDS if subject.depth != "quick" else MOST_COMMANDS // 4
     words = [word for word in dict.fromkeys(reversed(tokens(shown[0]))) if word in common]
-    return [Guess(f"always says {word!r}", constant(word)) for word in words[:MOST_COMMANDS]]
+    return [Guess(f"always says {word!r}", constant(word)) for word in words[:most]]
