@@ -7,10 +7,10 @@ from collections.abc import Iterator, Sequence
 
 from spade_envs.gates.finding import NO_REFERENCE, Finding, failed, passed, skipped, warned
 from spade_envs.gates.lane import Job
-from spade_envs.gates.near_miss import CONFIRM, SCREEN, answers_of, widened
+from spade_envs.gates.near_miss import CONFIRM, SCREEN, widened
 from spade_envs.gates.policies import boxed
 from spade_envs.gates.reference import wins
-from spade_envs.gates.slots import Case, Slot
+from spade_envs.gates.slots import Case, Slot, slot_of
 from spade_envs.gates.stats import Rate
 from spade_envs.gates.subject import Subject
 from spade_envs.gates.thresholds import MIN_SLACK_SEEDS, SLACK_CONTROL, SLACK_SHARE
@@ -24,6 +24,7 @@ _WRITING = re.compile(
 Denial = tuple[str, str]
 """Kind and message."""
 
+NO_MOVE = "zz"
 FIRST_BOX = "taken back in favour of another one"
 ANY_BOX = "in the middle one of three boxes"
 
@@ -32,6 +33,10 @@ def denials(slot: Slot, answer: str, others: Sequence[str]) -> Iterator[Denial]:
     """Yield messages that name `answer` and do not give it; `others` are wrong ones, 1 to 3."""
     wrong, second, third = (others[place % len(others)] for place in range(3))
     form = slot.form
+    if slot.is_plan:  # a move may stand among others in any text, but not in an earlier box
+        yield FIRST_BOX, f"{boxed(answer)} no, {boxed(NO_MOVE)}"
+        yield ANY_BOX, " ".join(map(boxed, (NO_MOVE, answer, NO_MOVE)))
+        return
     leading = not slot.is_spelt_plan  # moves after the last one that counts may be ignored
     yield "denied with 'not'", form(f"not {answer}")
     if leading:
@@ -51,7 +56,8 @@ def denials_lose(subject: Subject) -> Finding:
     """L3.7: answers that are denied, taken back or named among others do not win."""
     if not subject.has_reference:
         return skipped(NO_REFERENCE)
-    slots = answers_of(subject, subject.edge_levels)
+    found = [slot_of(subject, level) for level in subject.edge_levels]
+    slots = [slot for slot in found if slot is not None]
     cases = [
         (slot, kind, job)
         for slot in slots

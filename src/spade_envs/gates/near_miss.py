@@ -35,7 +35,7 @@ _STATED = {
     NUMBER: r"within \S+ (?:of|%|per)|toleran|approximat|roughly|estimat|\u00b1|\+/-|plus or minus"
     r"|off by|error of|margin|(?:close|near) enough",
     START: r"(?:start|begin|end)(?:s|ing)? with|first (?:letter|character|digit|two)|prefix|suffix",
-    PART: r"(?:start|begin)(?:s|ing)? with|abbreviat|prefix|part of|at least",
+    PART: r"(?:start|begin)(?:s|ing)? with|abbreviat|prefix|any part of",
     EXTRA: r"(?:must|should|that|which|message|sentence|text) (?:contain|includ|mention)|at least",
     LETTERS: r"anagram|rearrang|any order|letters of",
     ORDER: r"any order|order does not matter|whatever order|no (?:particular|fixed) order"

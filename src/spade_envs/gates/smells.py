@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -11,10 +12,11 @@ from spade_envs.gates.finding import Finding, failed, passed
 from spade_envs.gates.grading import Grading, read_grading
 from spade_envs.gates.lane import Job
 from spade_envs.gates.policies import Policy, constant, script
-from spade_envs.gates.slots import slot_of
+from spade_envs.gates.slots import Slot, slot_of
 from spade_envs.gates.stats import Rate
 from spade_envs.gates.subject import Form, Subject, answer_forms
-from spade_envs.gates.thresholds import SMELL_CONFIRMED
+from spade_envs.gates.thresholds import LEAK_SHARE, SMELL_CONFIRMED
+from spade_envs.gates.trace import Trace
 from spade_envs.types import Json
 
 TURNS = 4
@@ -22,6 +24,9 @@ MOST_COMPARED, MOST_OTHERS, MOST_IN_CALLS = 40, 16, 6
 MAX_OTHER_CHARS = 40
 MANY_TIMES = 25
 MAX_LENGTH = 150_000
+ARGUMENT = "compares an argument with a fixed text"
+MIN_TOLD_CHARS = 2
+NEUTRAL = "The harbour is full of boats."
 CONFIRM = 12
 
 WEIRD = ("", "zzz", "x" * 300, "1/0", "{", "[1, 2", "9" * 400, "0x1f", "\u00b2", "None", "1e999")
@@ -44,13 +49,21 @@ def no_confirmed_smell(subject: Subject) -> Finding:
     """L0.4: no careless grading pattern that a probe built from it confirms."""
     grading = read_grading(subject.source.code)
     smells: list[Json] = [{"line": smell.line, "pattern": smell.kind} for smell in grading.smells]
-    probes = [probe for level in _levels(subject) for probe in _probes(subject, level, grading)]
+    slots = {
+        level: slot_of(subject, level) if subject.has_reference else None
+        for level in _levels(subject)
+    }
+    probes = [
+        probe for level, slot in slots.items() for probe in _probes(subject, level, slot, grading)
+    ]
     seed = subject.seeds[0]
     jobs = [Job(probe.level, seed, probe.policy, probe.said[:40]) for probe in probes]
     for probe, trace in zip(probes, subject.plain.run(jobs, fresh=False), strict=True):
-        if subject.score(trace) <= 0:
-            continue
-        finding = _confirmed(subject, probe)
+        finding = None
+        if subject.score(trace) > 0:
+            finding = _confirmed(subject, probe)
+        elif _tells(subject, slots[probe.level], probe, trace):
+            finding = _told(subject, slots[probe.level], probe)
         if finding is not None:
             return finding
     return passed(
@@ -64,8 +77,7 @@ def _levels(subject: Subject) -> list[int]:
     return [subject.levels[0]] if subject.depth != "deep" else list(subject.levels)
 
 
-def _probes(subject: Subject, level: int, grading: Grading) -> Iterator[_Probe]:
-    slot = slot_of(subject, level) if subject.has_reference else None
+def _probes(subject: Subject, level: int, slot: Slot | None, grading: Grading) -> Iterator[_Probe]:
     form = slot.form if slot is not None else answer_forms(subject, level)[0]
     tools = {schema["function"]["name"] for schema in subject.interface.tools}
     said = {
@@ -145,7 +157,7 @@ def _in_calls(subject: Subject, level: int, grading: Grading) -> Iterator[_Probe
             said = call(function["name"], **dict.fromkeys(names, text), **numbers)
             policy = script((said, finish(), finish()))
             line = grading.compared[text]
-            yield _Probe(level, "compares an argument with a fixed text", line, text, policy)
+            yield _Probe(level, ARGUMENT, line, text, policy)
 
 
 def _confirmed(subject: Subject, probe: _Probe) -> Finding | None:
@@ -163,6 +175,49 @@ def _confirmed(subject: Subject, probe: _Probe) -> Finding | None:
         line=probe.line,
         pattern=probe.smell,
         earned=rate.as_json(),
+        **example.evidence(),
+    )
+
+
+def _tells(subject: Subject, slot: Slot | None, probe: _Probe, trace: Trace) -> bool:
+    """Whether the reply to a text that the prompt does not name holds the answer."""
+    if slot is None or slot.is_plan or probe.smell == ARGUMENT:
+        return False
+    answer = next((case.answer for case in slot.cases if case.seed == trace.seed), "")
+    replies = "\n".join(got.observation for _, got in trace.steps if not got.done)
+    if len(answer) < MIN_TOLD_CHARS or not _stands_in(answer, replies):
+        return False
+    return probe.said.casefold() not in _shown(subject, trace)
+
+
+def _shown(subject: Subject, trace: Trace) -> str:
+    return f"{trace.start.observation}\n{json.dumps(subject.interface.tools)}".casefold()
+
+
+def _stands_in(answer: str, text: str) -> bool:
+    return re.search(rf"(?<!\w){re.escape(answer)}(?!\w)", text, re.IGNORECASE) is not None
+
+
+def _told(subject: Subject, slot: Slot | None, probe: _Probe) -> Finding | None:
+    """Return the finding on a text that gets most answers told, where a neutral text does not."""
+    seeds = subject.seeds
+    name = probe.said[:40]
+    traces = subject.play(probe.policy, probe.level, seeds, name=name, fresh=False)
+    neutral = subject.play(constant(NEUTRAL, TURNS), probe.level, seeds, fresh=False)
+    told = [
+        _tells(subject, slot, probe, trace) and not _tells(subject, slot, probe, other)
+        for trace, other in zip(traces, neutral, strict=True)
+    ]
+    rate = Rate.of([float(one) for one in told])
+    if rate.mean < LEAK_SHARE:
+        return None
+    example = traces[told.index(True)]
+    return failed(
+        f"line {probe.line}: saying {_short(probe.said)}, which the prompt does not name, gets the "
+        f"answer told on {rate.mean:.0%} of the seeds at level {probe.level}; take it out",
+        line=probe.line,
+        pattern="tells the answer for a fixed text",
+        told=rate.as_json(),
         **example.evidence(),
     )
 

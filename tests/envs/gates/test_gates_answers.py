@@ -146,6 +146,16 @@ def test_answers_that_are_denied_or_hidden_are_refused(name):
     assert finding.evidence["right_answer"] in finding.evidence["transcript"][-1]["action"]
 
 
+def test_an_earlier_box_with_the_last_move_is_refused():
+    found = """import re
+        boxes = re.findall(r"boxed[{](.*?)[}]", action) or [answer_of(action)]
+        known = [box for box in boxes if box.lower() in MOVES]
+        move = MOVES.get(known[0].lower()) if known else None"""
+    code = spoilt(WALK, ("move = MOVES.get(answer_of(action).lower())", found))
+    finding = finding_of(denials_lose, code)
+    assert finding.outcome == "fail", finding
+
+
 def test_a_text_that_must_contain_a_word_may_say_more():
     code = spoilt(answers.SUMS, HIDDEN["among words"][2:])
     code = spoilt(

@@ -19,6 +19,7 @@ from spade_envs.gates.policies import (
     cycle,
     degraded,
     examples,
+    one_tool,
     other_seed_reference,
     random_grammar,
     replaced,
@@ -186,3 +187,10 @@ def test_a_degraded_reference_is_wrong_at_about_its_share():
 def test_an_action_is_left_out_or_replaced():
     assert played(without(("a", "b", "c"), -2), view_of()) == ["a", "c"]
     assert played(replaced(("a", "b", "c"), -1, "x"), view_of()) == ["a", "b", "x"]
+
+
+def test_one_tool_is_called_and_then_it_is_done():
+    said = played(one_tool(0), view_of("tool"))
+    assert [item.name for item in parse_calls(said[0])] == ["move"]
+    assert said[1:] == ["Done."]
+    assert played(one_tool(1), view_of("tool")) == []

@@ -95,6 +95,19 @@ def test_a_magic_argument_is_refused():
     assert finding.evidence["pattern"] == "compares an argument with a fixed text"
 
 
+def test_a_secret_command_that_tells_the_answer_is_refused():
+    secret = """if given == "give up":
+            return self.go_on(f"It is {self.left + self.right}.")
+        """
+    code = spoilt(SUMS, (SUM, secret + SUM))
+    finding = finding_of(no_confirmed_smell, code)
+    assert finding.outcome == "fail", finding
+    assert finding.evidence["told"]["mean"] >= 0.8
+    assert "'give up', which the prompt does not name" in finding.message
+    named = spoilt(code, ("Reply with the number.", "Reply with the number, or give up."))
+    assert finding_of(no_confirmed_smell, named).outcome == "pass"
+
+
 PATTERNS = {
     "looks for the answer anywhere in what was said": "str(self.n) in action",
     "compares the start or the end only": "action.startswith(str(self.n))",

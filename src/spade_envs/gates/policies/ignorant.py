@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from spade_envs.api.calls import call
+from spade_envs.api.calls import call, finish
 from spade_envs.gates.policies.view import (
     Policy,
     View,
@@ -68,6 +68,24 @@ def random_call(view: View) -> str:
         return random_words(view)
     function = view.rng.choice(tools)["function"]
     return call(function["name"], **sample_arguments(function["parameters"], view))
+
+
+def one_tool(index: int) -> Policy:
+    """Return the policy that calls one tool with random arguments and then says that it is done.
+
+    Args:
+        index: which of the declared tools, >= 0; where there are fewer, it does not play.
+    """
+
+    def act(view: View) -> str | None:
+        if index >= len(view.interface.tools) or view.turn > 1:
+            return None
+        if view.turn == 1:
+            return finish()
+        function = view.interface.tools[index]["function"]
+        return call(function["name"], **sample_arguments(function["parameters"], view))
+
+    return act
 
 
 def random_grammar(view: View) -> str:
