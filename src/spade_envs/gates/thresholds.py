@@ -72,7 +72,7 @@ MIN_VALUE_SEEDS = 4
 """Seeds on which a value must be shown nowhere before it counts as impossible to find (L3.15)."""
 
 FORMAT_SHARE = 0.8
-"""Share of the references that use a word or sign from which on it belongs to the format (L3.11)."""
+"""Share of the references that use a word or sign which makes it part of the format (L3.11)."""
 
 FARM_SHARE = 0.2
 FARM_PAYMENTS = 3

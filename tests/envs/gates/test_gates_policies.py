@@ -1,7 +1,5 @@
 """Ignorant policies and harmless variants."""
 
-import random
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
