@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import base64
 import codecs
+import functools
 import re
 
 MIN_LETTERS = 3
-MOST_CHARS = 200
+MOST_CHARS = 4000
+MOST_SPELT = 60
 _NAMES = (
     "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen "
     "fifteen sixteen seventeen eighteen nineteen"
@@ -23,6 +25,7 @@ def spelt(answer: str) -> str:
     return _alone(gap.join(map(re.escape, words)))
 
 
+@functools.lru_cache(maxsize=256)
 def squeezed(text: str) -> str:
     """Return the letters and digits of `text` alone, without regard to case."""
     return _NO_WORD.sub("", text.casefold())
@@ -41,8 +44,10 @@ def spellings(answer: str, inside: str) -> dict[str, str]:
         answer: what to look for.
         inside: `squeezed` of the text, which rules most spellings out at once.
     """
-    found = {}
+    found: dict[str, str] = {}
     core = squeezed(answer)
+    if not core or len(core) > len(inside):
+        return found  # no spelling is shorter than the plain one
     if core in inside:
         found[""] = spelt(answer)
     keys = _keys(answer.strip(), core)
@@ -51,10 +56,11 @@ def spellings(answer: str, inside: str) -> dict[str, str]:
     return found
 
 
-def _keys(text: str, core: str) -> list[str]:
+@functools.lru_cache(maxsize=256)
+def _keys(text: str, core: str) -> tuple[str, ...]:
     """Return what a text must hold, squeezed, if it holds a disguise."""
     if not text or not core or len(text) > MOST_CHARS:
-        return []
+        return ()
     keys = [core[::-1], core] if len(core) >= MIN_LETTERS else []
     keys.append(squeezed(codecs.encode(text, "rot13")))
     raw = text.encode("utf-8", "replace")
@@ -63,7 +69,7 @@ def _keys(text: str, core: str) -> list[str]:
         keys.append("".join(map(str, raw)))
     if _is_number(text):
         keys.append("".join(number_words(int(text))))
-    return keys
+    return tuple(key for key in keys if key)
 
 
 def _is_number(text: str) -> bool:
@@ -76,9 +82,10 @@ def _disguises(answer: str) -> dict[str, str]:
         return {}
     found: dict[str, str] = {}
     if len(text) >= MIN_LETTERS and text[::-1].casefold() != text.casefold():
-        found["backwards"] = _alone(re.escape(text[::-1]))
-    if len(text) >= MIN_LETTERS and len(set(text)) > 1 and re.fullmatch(r"[^\W_]+", text):
-        found["letter by letter"] = _alone(r"['\"\s,.:;/|_\u00b7-]+".join(text))
+        found["backwards"] = _alone(r"\s+".join(map(re.escape, text[::-1].split())))
+    letters = _NO_WORD.sub("", text)
+    if MIN_LETTERS <= len(letters) <= MOST_SPELT and len(set(letters)) > 1:
+        found["letter by letter"] = _alone(r"[\W_]{1,8}".join(letters))
     turned = codecs.encode(text, "rot13")
     if turned != text and sum(c.isalpha() for c in text) >= MIN_LETTERS:
         found["in rot13"] = _alone(re.escape(turned))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from spade_envs.api.calls import call, parse_calls
 from spade_envs.gates.disguise import spellings, spelt, squeezed
@@ -22,10 +22,9 @@ from spade_envs.gates.thresholds import (
     MIN_LEAK_SEEDS,
 )
 from spade_envs.gates.trace import Trace, clip
-from spade_envs.gates.withheld import cores, is_call, leaves
+from spade_envs.gates.withheld import is_call, leaves, secrets_of
 
 NO_HINT = "it has no hint()"
-MAX_QUESTIONS = 4
 MAX_TOKENS = 80
 COPY_SCREEN = 2
 
@@ -48,7 +47,7 @@ def hint_withholds_answer(subject: Subject) -> Finding:
             for trace in subject.references(level, list(hints))
             if wins(subject, trace) and trace.seed is not None
         ]
-        for name, secret in _secrets(traces):
+        for name, secret in secrets_of(traces):
             found = _stands(hints, secret)
             if found is not None:
                 place, how, seeds = found
@@ -62,31 +61,6 @@ def hint_withholds_answer(subject: Subject) -> Finding:
         if told is not None:
             return told
     return passed("the hint does not hold the answer")
-
-
-def _secrets(traces: Sequence[Trace]) -> Iterator[tuple[str, dict[int, str]]]:
-    """Yield what a hint may not say, by seed: the answers, and all actions in a row."""
-    answers = {
-        trace.seed or 0: [
-            answer
-            for action in trace.actions
-            if not is_call(action) and (answer := final_answer((action,))) is not None
-        ]
-        for trace in traces
-    }
-    told = [trace for trace in traces if any(map(is_call, trace.actions))]
-    for back in range(1, MAX_QUESTIONS + 1 if told else 2):
-        last = {seed: said[-back] for seed, said in answers.items() if len(said) >= back}
-        yield from (("the answer", core) for core in cores(last))
-    if not told:
-        yield (
-            "all actions",
-            {seed: " ".join(said) for seed, said in answers.items() if len(said) > 1},
-        )
-    yield (
-        "all actions as they are",
-        {trace.seed or 0: "\n".join(trace.actions) for trace in traces if trace.actions},
-    )
 
 
 def _stands(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -16,7 +15,7 @@ from spade_envs.gates.reference import final_answer, wins
 from spade_envs.gates.subject import Form, Subject, answer_forms
 from spade_envs.gates.thresholds import LEAK_SHARE, MIN_LEAK_ANSWERS, MIN_LEAK_SEEDS
 from spade_envs.gates.trace import clip
-from spade_envs.gates.withheld import cores
+from spade_envs.gates.withheld import ALL_ACTIONS, cores, secrets_of
 from spade_envs.types import Fault, Json
 
 CONTEXT_CHARS = 16
@@ -147,37 +146,58 @@ def _name(place: Place) -> str:
 
 
 def _tainted(subject: Subject, level: int) -> Finding | None:
-    whole = _answers(subject, level) if subject.has_reference else {}
-    shown = list(_channels(subject, level, list(whole))) if whole else []
-    for answers in cores(whole):
-        found = _tainted_by(level, answers, shown)
-        if found is not None:
+    if not subject.has_reference:
+        return None
+    traces = [
+        trace
+        for trace in subject.references(level, subject.seeds[:TAINT_SEEDS])
+        if wins(subject, trace)
+    ]
+    secrets = [("the answer", core) for core in cores(_answers(subject, level))]
+    secrets += [item for item in secrets_of(traces) if item[0] == ALL_ACTIONS]
+    secrets = [(name, told) for name, told in secrets if _tells_apart(told)]
+    if not secrets:
+        return None
+    shown = list(_channels(subject, level, [trace.seed or 0 for trace in traces]))
+    warning: Finding | None = None
+    for name, told in secrets:
+        found = _tainted_by(level, name, told, shown)
+        if found is not None and found.outcome == "fail":
             return found
-    return None
+        warning = warning or found
+    return warning
+
+
+def _tells_apart(told: Mapping[int, str]) -> bool:
+    return len(told) >= MIN_LEAK_SEEDS and len(set(told.values())) >= MIN_LEAK_ANSWERS
 
 
 def _tainted_by(
-    level: int, answers: Mapping[int, str], seen: Sequence[tuple[int, str, str | _Leaves]]
+    level: int,
+    name: str,
+    answers: Mapping[int, str],
+    seen: Sequence[tuple[int, str, str | _Leaves]],
 ) -> Finding | None:
     needed = max(MIN_LEAK_SEEDS, LEAK_SHARE * len(answers))
     places: dict[tuple[str, str, str], dict[int, str]] = {}
     texts: dict[str, str] = {}
     for seed, channel, found in seen:
-        for mark, how in sorted(_marks(found, answers[seed])):
+        for mark, how in sorted(_marks(found, answers[seed])) if seed in answers else ():
             places.setdefault((channel, mark, how), {})[seed] = answers[seed]
             if isinstance(found, str):
                 texts[channel] = found
     warning: Finding | None = None
+    in_task = any(channel == _TASK for channel, _, _ in places)
     for (channel, mark, how), hits in places.items():
         if len(hits) < needed or len(set(hits.values())) < MIN_LEAK_ANSWERS:
             continue
-        # To write something backwards or to decode it may be the task itself.
         shown = texts.get(channel, "")
-        if how and shown and _TRANSFORMS.search(shown):
-            continue
-        sure = not how or not shown or _TELLTALE.search(mark)
+        if shown and how and _TRANSFORMS[how].search(shown):
+            continue  # to write it so, or to read it, may be the task itself
+        told_to_do = name == ALL_ACTIONS and not how and in_task
+        sure = not shown or not (how or told_to_do) or _TELLTALE.search(mark)
         finding = (failed if sure else warned)(
-            f"the answer stands {how or 'as it is'} in {channel} after {mark!r} for {len(hits)} of "
+            f"{name} stands {how or 'as it is'} in {channel} after {mark!r} for {len(hits)} of "
             f"{len(answers)} seeds at level {level}; do not show it before it is earned",
             level=level,
             channel=channel,
@@ -190,15 +210,22 @@ def _tainted_by(
     return warning
 
 
-_TRANSFORMS = re.compile(
-    r"revers|backward|mirror|decod|encod|cipher|crypt|base ?64|hex|binary|rot|shift|caesar|letter|"
-    r"spell|swap|turn|character|ascii|code ?point|in words|written out|digit|order|alphabet|flip|"
-    r"transform|pattern|rule|->|\u2192|=>|becomes|example",
-    re.IGNORECASE,
-)
+_TRANSFORMS = {
+    how: re.compile(words, re.IGNORECASE)
+    for how, words in {
+        "backwards": r"revers|backward|mirror|flip|palindrom|right to left|decod|cipher|crypt",
+        "letter by letter": r"spell|letter by letter|hyphen|dashes|separat|apart|one by one",
+        "in rot13": r"\brot|caesar|shift|cipher|decod|crypt|alphabet|secret",
+        "in base64": r"base ?64|decod|encod",
+        "in hexadecimal": r"\bhex|decod|encod|bytes?\b|ascii",
+        "as character codes": r"ascii|unicode|\bcodes?\b|character|decod",
+        "in words": r"\bwords?\b|spell|written|numeral",
+    }.items()
+}
+"""Words of a task in which a disguise is nothing unusual."""
 _TELLTALE = re.compile(
-    r"debug|answer|solution|secret|target|internal|expected|hidden|gold|truth|trace|ref|hash|sig|"
-    r"seed|build|key|token|check|note|log|id|meta",
+    r"debug|answer|solution|secret|target|internal|expect|hidden|gold|truth|trace|ref|hash|sig|"
+    r"seed|build|key|token|check|note|log|\bid\b|meta",
     re.IGNORECASE,
 )
 
@@ -227,7 +254,7 @@ def _channels(
     """Yield seed, channel and what it showed before anything was earned."""
     lane = subject.plain
     for seed, reference in zip(seeds, subject.references(level, seeds), strict=True):
-        yield seed, "the first observation", reference.start.observation
+        yield seed, _TASK, reference.start.observation
         yield seed, "the first info", _leaves(subject, reference.start.info)
         for _, got in reference.steps[:-1]:
             yield seed, "an info on the way", _leaves(subject, got.info)
@@ -248,6 +275,9 @@ def _channels(
             if got.fault is not None:
                 shown = f"{got.fault.message}\n{got.fault.traceback}"
                 yield trace.seed or 0, "an error message", shown
+
+
+_TASK = "the first observation"
 
 
 class _Leaves:
@@ -298,7 +328,7 @@ def _marks(shown: str | _Leaves, answer: str) -> set[tuple[str, str]]:
 
 def _text_marks(shown: str, answer: str) -> set[tuple[str, str]]:
     marks = set()
-    for how, pattern in spellings(answer, _squeezed(shown)).items():
+    for how, pattern in spellings(answer, squeezed(shown)).items():
         for match in re.finditer(pattern, shown, re.IGNORECASE):
             if not tokens(shown[: match.start()]):
                 marks.add((_START, how))
@@ -312,7 +342,6 @@ def _text_marks(shown: str, answer: str) -> set[tuple[str, str]]:
 
 
 _START = "the start"
-_squeezed = functools.lru_cache(maxsize=512)(squeezed)
 
 
 def _same(text: str, answer: str) -> bool:

@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from spade_envs.api.calls import MAX_CALLS, call, parse_calls
+from spade_envs.api.calls import MAX_CALLS, call, calls, parse_calls
 from spade_envs.gates.finding import Finding, failed, passed, skipped, warned
 from spade_envs.gates.lane import Job
 from spade_envs.gates.policies import script
@@ -27,6 +27,7 @@ from spade_envs.types import Json
 
 NO_TOOLS = "it has no tools"
 ROUNDS = 3
+MANY_READS = 24
 _ABSENT = re.compile(
     r"\b(no such|not found|unknown|there is no|does not exist|doesn't exist|invalid)\b", re.I
 )
@@ -311,32 +312,30 @@ def _first_reads(trace: Trace, readers: set[str]) -> dict[str, tuple[int, Result
 
 
 def _repeated(subject: Subject, trace: Trace, index: int, result: Result) -> tuple[str, ...] | None:
-    """Return the reference with three more calls of a reading tool before it is first called."""
+    """Return the reference with many more calls of a reading tool before it is first called."""
     text = call(result.name, **dict(result.arguments))
     actions = trace.actions
+    spare = subject.interface.max_turns - len(actions)
     if one_call_a_turn(subject.interface):
-        spare = min(3, subject.interface.max_turns - len(actions))
-        if spare < 2:
-            return None
-        return (*actions[:index], *[text] * spare, *actions[index:])
-    if len(parse_calls(actions[index])) + 3 > MAX_CALLS:
-        if len(actions) >= subject.interface.max_turns:
-            return None
-        return (*actions[:index], "\n".join([text] * 3), *actions[index:])
-    return (*actions[:index], "\n".join([*[text] * 3, actions[index]]), *actions[index + 1 :])
+        return None if spare < 2 else (*actions[:index], *[text] * spare, *actions[index:])
+    if spare > 0:
+        return (*actions[:index], calls(*[text] * MANY_READS), *actions[index:])
+    room = min(MANY_READS, MAX_CALLS - len(parse_calls(actions[index])))
+    if room < 2:
+        return None
+    return (*actions[:index], calls(*[text] * room, actions[index]), *actions[index + 1 :])
 
 
 def _moved(subject: Subject, trace: Trace, again: Trace, index: int, result: Result) -> str:
-    """Return what three more calls changed; empty if nothing."""
+    """Return what more calls changed; empty if nothing."""
     if again.fault is not None:
         return ""
     if subject.score(again) < subject.score(trace):
         return f"makes the reference earn {again.total:g} instead of {trace.total:g}"
     same = [
-        r for _, r in results(again)
-        if r.name == result.name and r.arguments == result.arguments
-    ][:3]  # fmt: skip
-    texts = {r.text for r in same if not r.failed}
-    if len(same) == 3 and len(texts) > 1 and not any(r.failed for r in same):
+        r for i, r in results(again)
+        if i >= index and r.name == result.name and r.arguments == result.arguments
+    ][:MANY_READS]  # fmt: skip
+    if len({r.text for r in same}) > 1 and not any(r.failed for r in same):
         return "gives another result each time"
     return ""

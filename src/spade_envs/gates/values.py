@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 
+from spade_envs.api.answers import answer_of
 from spade_envs.gates.finding import Finding, failed, passed, skipped, warned
 from spade_envs.gates.lane import Job
 from spade_envs.gates.policies import script
@@ -14,6 +15,7 @@ from spade_envs.gates.thresholds import MIN_VALUE_SEEDS, TOOL_SEEDS
 from spade_envs.gates.tool_results import Pool, results
 from spade_envs.gates.tools import NO_TOOLS, World, explore
 from spade_envs.gates.trace import Trace, clip
+from spade_envs.gates.withheld import is_call
 
 WALKS = 2
 ROUNDS = 4
@@ -121,7 +123,7 @@ def values_can_be_found(subject: Subject) -> Finding:
             if len(values) < min(MIN_VALUE_SEEDS, len(traces)) or len(set(values.values())) < 2:
                 continue
             example = _needed(subject, level, values)
-            if example is not None and not _found_by_search(subject, level, tool, name):
+            if example is not None and not _found_by_search(subject, level, tool, name, values):
                 value = values[example.seed or 0]
                 return failed(
                     f"no tool and no message shows {clip(value, 60)!r}, which the reference gives "
@@ -144,6 +146,18 @@ def _unseen(subject: Subject, trace: Trace) -> Iterator[tuple[str, str, str]]:
                 yield result.name, name, value
         pool.shown.append(result.text.casefold())
         waiting.append((index, trace.steps[index][1].observation.casefold()))
+    for index, (action, got) in enumerate(trace.steps):
+        if not is_call(action):
+            for word in _CODE.findall(answer_of(action)):
+                if not _known(pool, "", word):
+                    yield THE_USER, "words", word
+        if index + 1 < len(trace.steps):
+            pool.shown.append(got.observation.casefold())
+
+
+THE_USER = "the user"
+_CODE = re.compile(r"\b(?=[^\W\d_]*\d)(?=\d*[^\W\d_])[^\W_]{4,}\b")
+"""A word of letters and digits, which no one can compute; a number alone may be a result."""
 
 
 def _texts(arguments: object, name: str = "") -> Iterator[tuple[str, str]]:
@@ -177,15 +191,19 @@ def _shown(pool: Pool, piece: str) -> bool:
     return len(piece) < short or pool.holds(piece)
 
 
-def _found_by_search(subject: Subject, level: int, tool: str, name: str) -> bool:
+def _found_by_search(
+    subject: Subject, level: int, tool: str, name: str, values: Mapping[int, str]
+) -> bool:
     """Whether a search through the tools brings any such value to light, on any seed.
 
     One is enough: then the search was only not long enough for the others.
     """
     names = [item["function"]["name"] for item in subject.interface.tools]
     wanted: dict[int, list[str]] = {}
+    if tool == THE_USER:
+        wanted = {seed: [value] for seed, value in values.items()}
     for trace in subject.references(level, subject.seeds[:TOOL_SEEDS]):
-        wanted[trace.seed or 0] = [
+        wanted[trace.seed or 0] = wanted.get(trace.seed or 0, []) + [
             value
             for _, result in results(trace)
             if result.name == tool

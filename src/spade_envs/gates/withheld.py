@@ -4,10 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from spade_envs.api.answers import answer_of
 from spade_envs.api.calls import parse_calls
+from spade_envs.gates.trace import Trace
 from spade_envs.types import Json
 
 MIN_VALUE_CHARS = 2
+MAX_QUESTIONS = 4
+ALL_ACTIONS = "all actions"
+"""Name of the secret that is a whole solution."""
 
 
 def cores(answers: Mapping[int, str]) -> list[dict[int, str]]:
@@ -29,6 +34,26 @@ def cores(answers: Mapping[int, str]) -> list[dict[int, str]]:
             {seed: core.strip(" ,;:()[]'\"") or answers[seed] for seed, core in cut.items()}
         )
     return found
+
+
+def secrets_of(traces: Sequence[Trace]) -> Iterator[tuple[str, dict[int, str]]]:
+    """Yield what may not be told before it is earned, by seed: answers, all actions in a row."""
+    answers = {
+        trace.seed or 0: [
+            answer
+            for action in trace.actions
+            if not is_call(action) and (answer := answer_of(action))
+        ]
+        for trace in traces
+    }
+    told = [trace for trace in traces if any(map(is_call, trace.actions))]
+    for back in range(1, MAX_QUESTIONS + 1 if told else 2):
+        last = {seed: said[-back] for seed, said in answers.items() if len(said) >= back}
+        yield from (("the answer", core) for core in cores(last))
+    long = [trace for trace in traces if len(trace.actions) > 1]
+    said = {trace.seed or 0: [answer_of(action) for action in trace.actions] for trace in long}
+    for between in (" ", "\n") if told else (" ",):
+        yield ALL_ACTIONS, {seed: between.join(texts) for seed, texts in said.items()}
 
 
 def is_call(action: str) -> bool:
