@@ -10,7 +10,7 @@ from spade_envs.gates.reference import final_answer, wins
 from spade_envs.gates.stats import Rate
 from spade_envs.gates.subject import Subject, answer_forms
 from spade_envs.gates.thresholds import CONSTANT_FAIL, CROSS_SEED_FAIL
-from spade_envs.gates.trace import Trace, clip
+from spade_envs.gates.trace import BOASTS, Trace, clip
 from spade_envs.types import Json
 
 ANSWERS, ANSWERS_BETWEEN = 8, 5
@@ -93,6 +93,9 @@ def bound_to_its_seed(subject: Subject) -> Finding:
     hedges = _played(subject, {level: _hedged(subject, level) for level in subject.levels})
     for level in subject.levels:
         played = swapped[level]
+        boasting = [trace for trace in played if subject.top > 0 and trace.boasts]
+        if boasting:
+            return failed(BOASTS, **boasting[0].evidence())
         rate = Rate.of([subject.score(trace) for trace in played])
         shares[str(level)] = rate.as_json()
         highest = max(highest, rate.mean)

@@ -19,7 +19,7 @@ from spade_envs.gates.policies import (
 from spade_envs.gates.probes import PLAIN, hostile
 from spade_envs.gates.subject import Subject
 from spade_envs.gates.thresholds import RETURN_TOLERANCE
-from spade_envs.gates.trace import Trace
+from spade_envs.gates.trace import BOASTS, Trace
 from spade_envs.types import Fault, ResetOutcome
 
 CAREFUL_BATCH = 16
@@ -67,6 +67,8 @@ def well_formed(subject: Subject) -> Finding:
             )
         if not all(math.isfinite(got.reward) for _, got in trace.steps):
             return failed("a reward is not finite", **trace.evidence())
+        if high > 0 and trace.boasts:
+            return failed(BOASTS, **trace.evidence())
     return _bad_hint(subject) or passed(f"{len(traces)} episodes return well-formed values")
 
 

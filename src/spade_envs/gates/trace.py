@@ -10,6 +10,7 @@ from spade_envs.types import Fault, Json, ResetOutcome, StepOutcome
 
 MAX_EVIDENCE_CHARS = 400
 MAX_EVIDENCE_TURNS = 8
+BOASTS = 'an episode that was paid nothing reports success; set info["success"] on a win only'
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +41,11 @@ class Trace:
     def success(self) -> bool:
         """Whether the last step says so."""
         return self.done and self.steps[-1][1].info.get("success") is True
+
+    @property
+    def boasts(self) -> bool:
+        """Whether the last step says that it succeeded, and neither it nor the episode paid."""
+        return self.success and self.steps[-1][1].reward <= 0 and self.total <= 0
 
     @property
     def actions(self) -> tuple[str, ...]:

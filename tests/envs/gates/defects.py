@@ -106,6 +106,13 @@ DEFECTS = (
     ),
     Defect("reward below its range", SUMS, '"Wrong."', '"Wrong.", reward=-1.0', ("L1.2",)),
     Defect(
+        "says success for nothing",
+        SUMS,
+        'self.lose("Wrong.")',
+        '("Wrong.", 0.0, True, False, {"success": True})',
+        ("L1.2",),
+    ),
+    Defect(
         "info holds an object", SUMS, '"Wrong."', '"Wrong.", env=object()', ("L1.2",), only=False
     ),
     Defect(

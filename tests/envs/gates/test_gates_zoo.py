@@ -16,7 +16,8 @@ def test_a_sound_environment_passes_every_gate(name):
     source = EnvSource(code=zoo.SOUND[name])
     seen = []
     report = check(source, progress=seen.append)
-    assert [(r.gate, r.message) for r in report.results if r.outcome != "pass"] == []
+    others = [(r.gate, r.outcome) for r in report.results if r.outcome != "pass"]
+    assert set(others) <= {("L5.1", "skip"), ("L5.2", "skip"), ("L5.3", "skip")}  # no context
     assert report.accepted
     assert report.complete
     assert tuple(result.gate for result in report.results) == ALL
