@@ -82,20 +82,25 @@ def _sample(schema: dict[str, object]) -> object:
     )
 
 
-def _crashing(body: Body) -> Iterator[Body]:
-    """Let one tool fail outright on a value that it does not know."""
-    for index, chosen in enumerate(_tools(body)):
-        texts = [
-            arg.arg
-            for arg in chosen.args.args[1:]
-            if isinstance(arg.annotation, ast.Name) and arg.annotation.id == "str"
-        ]
-        if texts:
-            new = body.fresh()
-            own = _tools(new)[index]
-            place = 1 if ast.get_docstring(own) is not None else 0
-            own.body[place:place] = ast.parse(f"kept = {{'': 0}}[{texts[0]}[40:]]").body
-            yield new
+def _unguarded(body: Body) -> Iterator[Body]:
+    """Leave out one test that refuses a value which does not exist."""
+    for index in range(len(_guards(body))):
+        new = body.fresh()
+        chosen = _guards(new)[index]
+        for node in ast.walk(new.cls):
+            if isinstance(node, ast.FunctionDef) and chosen in node.body:
+                node.body.remove(chosen)
+        yield new
+
+
+def _guards(body: Body) -> list[ast.If]:
+    return [
+        item
+        for node in ast.walk(body.cls)
+        if isinstance(node, ast.FunctionDef)
+        for item in node.body
+        if isinstance(item, ast.If) and isinstance(item.body[0], ast.Raise)
+    ]
 
 
 def _crashes(bench: Bench) -> str | None:
@@ -286,7 +291,7 @@ _READ = re.compile(
 
 
 def _reading_writes(body: Body) -> Iterator[Body]:
-    """Let a tool that reads answer three times and no more."""
+    """Let a tool that reads give each of its answers once."""
     for index, node in enumerate(body.cls.body):
         if not isinstance(node, ast.FunctionDef) or not _READ.match(node.name):
             continue
@@ -296,11 +301,13 @@ def _reading_writes(body: Body) -> Iterator[Body]:
         own = new.cls.body[index]
         assert isinstance(own, ast.FunctionDef)
         place = 1 if ast.get_docstring(own) is not None else 0
+        asked = ", ".join([repr(own.name), *(arg.arg for arg in own.args.args[1:])])
         own.body[place:place] = ast.parse(
-            "self.state_reads = self.state_reads + 1\n"
-            "if self.state_reads > self.most_reads:\n    return 'the page is empty'"
+            f"key = str(({asked}))\n"
+            "if key in self.given_out:\n    return 'the page is empty'\n"
+            "self.given_out.append(key)"
         ).body
-        new.wrap_reset(after="self.state_reads, self.most_reads = 0, 1 + len(self.wanted())")
+        new.wrap_reset(after="self.given_out = []")
         yield new
 
 
@@ -371,7 +378,7 @@ OPERATORS = (
     Operator(
         "crashing-tool",
         "has a tool that fails on an unknown value",
-        _crashing,
+        _unguarded,
         _crashes,
         "code",
         kinds=("tool",),
@@ -434,7 +441,7 @@ OPERATORS = (
     ),
     Operator(
         "reading-writes",
-        "answers a reading tool a few times only",
+        "takes away what a reading tool has read",
         _reading_writes,
         _second_read_differs,
         "code",
