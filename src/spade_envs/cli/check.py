@@ -52,6 +52,8 @@ def check_command(
     page = _page_to_write(html)
     if auditor_url and not auditor:
         raise click.UsageError("--auditor-url needs --auditor MODEL")
+    if depth == "quick" and (settings["against"] or settings["known"]):
+        raise click.UsageError("--against and --known need the whole check; leave out --quick")
 
     def show(entry: Entry) -> None:
         from spade_envs.cli.verdicts import print_entry

@@ -102,7 +102,10 @@ def check_many(
     from spade_envs.interop import check_all
     from spade_envs.reports.entry import Entry
 
-    settings = _with_context(**options)
+    try:
+        settings = _with_context(**options)
+    except KeyboardInterrupt:
+        return Run((), interrupted=True)
     named = [pair for name in names for pair in _resolved(name, store)]
     found = {p: _undone(target, True) for p, (target, unknown) in enumerate(named) if unknown}
     places = [position for position in range(len(named)) if position not in found]
@@ -129,12 +132,22 @@ def check_many(
 def _with_context(
     *, against: Sequence[str] = (), known: Sequence[str] = (), **settings: Any
 ) -> dict[str, Any]:
-    """Return the keywords of `check_all`: files and folders are read."""
-    from spade_envs.interop.known import evaluation_texts, stored
+    """Return the keywords of `check_all`: files are read and stores' fingerprints taken."""
+    from spade_envs.cli.output import progress
+    from spade_envs.interop.fingerprints import stored
+    from spade_envs.interop.known import evaluation_texts
     from spade_envs.store import open_store
 
     texts = [text for path in against for text in evaluation_texts(path)]
-    others = [one for folder in known for one in stored(open_store(folder))]
+    stores = [open_store(folder) for folder in known]
+    others: list[Any] = []
+    for store in stores:
+        with progress(len(store.records()), f"knowing {store.root.name}") as bar:
+
+            def advance(bar: Any = bar) -> None:
+                bar.advance(bar.task_ids[0])
+
+            others += stored(store, jobs=settings["jobs"], done=advance)
     return {**settings, "evaluation": texts, "known": others}
 
 

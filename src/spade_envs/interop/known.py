@@ -6,12 +6,10 @@ import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from spade_envs.design.novelty import ast_hash
 from spade_envs.errors import ConfigError
 from spade_envs.gates.context import Fingerprint
+from spade_envs.gates.originality import fingerprint
 from spade_envs.interop.target import Target
-from spade_envs.pipeline.seen import Seen
-from spade_envs.store import EnvStore
 from spade_envs.types import Json
 
 MAX_BYTES = 256 << 20
@@ -23,12 +21,9 @@ def glance(target: Target) -> Fingerprint | None:
 
     None for targets that play a library: their sources differ in a name only, by design.
     """
-    source = target.source
-    if source is None or target.library is not None:
+    if target.source is None or target.library is not None:
         return None
-    return Fingerprint(
-        name=target.label, source_sha256=source.sha256, program=ast_hash(source), replies=""
-    )
+    return fingerprint(target.source, name=target.label)
 
 
 def earlier_files(glances: Sequence[Fingerprint | None], position: int) -> tuple[Fingerprint, ...]:
@@ -36,14 +31,6 @@ def earlier_files(glances: Sequence[Fingerprint | None], position: int) -> tuple
     if glances[position] is None:
         return ()
     return tuple(other for other in glances[:position] if other is not None)
-
-
-def stored(store: EnvStore) -> tuple[Fingerprint, ...]:
-    """Return what the texts of a store's environments tell; nothing is run."""
-    return tuple(
-        Fingerprint(name=name, source_sha256=text, program=program, replies="")
-        for name, (text, program) in Seen(store).hashes().items()
-    )
 
 
 def evaluation_texts(path: str | Path) -> tuple[str, ...]:

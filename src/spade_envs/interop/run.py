@@ -13,6 +13,7 @@ from spade_envs.errors import IsolationUnavailable, SandboxError
 from spade_envs.gates import check
 from spade_envs.gates.context import Fingerprint
 from spade_envs.gates.subject import Depth
+from spade_envs.gates.table import GATES_VERSION
 from spade_envs.interop.known import earlier_files, glance
 from spade_envs.interop.target import Library, Target
 from spade_envs.sandbox import Sandbox, open_sandbox
@@ -75,7 +76,7 @@ def check_target(
         "deadline_s": deadline_s,
         "known": [other for other in known if other.name != target.label],
         "evaluation": evaluation,
-        "certificate": target.certificate,
+        "certificate": _in_force(target.certificate),
     }
     if library is None:
         return Checked(target=target, report=check(target.source, **settings))
@@ -96,6 +97,11 @@ def check_target(
     except SandboxError as error:
         return Checked(target=target, error=str(error))
     return Checked(target=target, report=report)
+
+
+def _in_force(certificate: Report | None) -> Report | None:
+    """Return a certificate of the gates that run here; an older one binds nobody any more."""
+    return certificate if certificate and certificate.gates_version == GATES_VERSION else None
 
 
 def check_all(

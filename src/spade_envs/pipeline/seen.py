@@ -40,7 +40,6 @@ class Seen:
         self._store = store
         self._texts: dict[str, Record] = {}
         self._programs: dict[str, Record] = {}
-        self._hashes: dict[str, tuple[str, str]] = {}
         cached = self._read_cache()
         for record in store.records():
             if record.withdrawn is not None:
@@ -63,10 +62,6 @@ class Seen:
         record = self._programs.get(ast_hash(source))
         return None if record is None else Twin(record, exact=False)
 
-    def hashes(self) -> dict[str, tuple[str, str]]:
-        """Return id -> hash of the text and of the syntax tree, for everything that is stored."""
-        return dict(self._hashes)
-
     def add(self, record: Record, source: EnvSource) -> None:
         """Note an environment that was just published."""
         hashes = (source.sha256, ast_hash(source))
@@ -76,7 +71,6 @@ class Seen:
     def _remember(self, record: Record, hashes: tuple[str, str]) -> None:
         self._texts.setdefault(hashes[0], record)
         self._programs.setdefault(hashes[1], record)
-        self._hashes[record.id] = hashes
 
     def _read_cache(self) -> dict[str, tuple[str, str]]:
         try:
@@ -93,8 +87,6 @@ class Seen:
         return found
 
     def _write_cache(self, digest: str, hashes: tuple[str, str]) -> None:
-        if self._store.read_only:
-            return
         refuse_links(self._store.root, _CACHE, _NAME)
         path = self._store.root / _CACHE / _NAME
         path.parent.mkdir(exist_ok=True)

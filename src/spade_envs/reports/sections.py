@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from spade_envs.gates import GATES
+from spade_envs.gates.check import LEFT_OUT
 from spade_envs.reports.entry import Entry, cut_off
 from spade_envs.reports.figures import Interval, Series, rate_of
 from spade_envs.types import GateResult
@@ -128,11 +129,17 @@ def _row(gate: str, title: str, result: GateResult | None) -> Row:
     return Row(
         gate=gate,
         title=result.title,
-        outcome="cut" if cut_off(result) else result.outcome,
+        outcome=_outcome(result),
         message=result.message,
         evidence=result.evidence,
         elapsed_s=result.elapsed_s,
     )
+
+
+def _outcome(result: GateResult) -> str:
+    if result.outcome == "skip" and result.message == LEFT_OUT:
+        return "none"
+    return "cut" if cut_off(result) else result.outcome
 
 
 def _facts(entry: Entry) -> Iterator[tuple[str, str]]:
@@ -151,6 +158,9 @@ def _facts(entry: Entry) -> Iterator[tuple[str, str]]:
     if source is not None:
         yield "sha256", source.sha256
         yield "repairs", "; ".join(source.repairs)
+    certificate = entry.checked.target.certificate
+    if certificate is not None:
+        yield "certificate", f"by gates version {certificate.gates_version}"
     yield "licence", entry.checked.target.licence
     yield "library", entry.library
     yield "trusted imports", ", ".join(entry.trusted_imports)

@@ -4,11 +4,13 @@ import json
 
 import pytest
 
-from envs.store.kit import add
+from envs.store.kit import PROVENANCE, add, report_of
 from spade_envs.errors import ConfigError, IsolationUnavailable
 from spade_envs.gates.context import Fingerprint
-from spade_envs.interop import Library, Target, check_all, resolve, run
-from spade_envs.interop.known import earlier_files, evaluation_texts, glance, stored
+from spade_envs.gates.table import GATES_VERSION
+from spade_envs.interop import Library, Target, check_all, check_target, resolve, run
+from spade_envs.interop.fingerprints import stored
+from spade_envs.interop.known import earlier_files, evaluation_texts, glance
 from spade_envs.store import open_store
 from spade_envs.types import EnvSource
 
@@ -99,13 +101,57 @@ def test_no_sandbox_ends_the_run(monkeypatch):
         list(check_all([target("a"), target("b")]))
 
 
-def test_a_store_is_known_by_its_texts(tmp_path):
+WORD = '''
+from spade_envs.api import TextEnv
+
+
+class Word(TextEnv):
+    """Spell a number."""
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed, options=options)
+        self.n = self.draw_int(100, 10**6)
+        return f"Write {self.n}.", {}
+
+    def step(self, action):
+        return self.win("Thanks.") if action == str(self.n) else self.lose("No.")
+
+    def solution(self):
+        return [str(self.n)]
+'''
+
+
+def test_a_store_is_known_by_what_it_does(tmp_path):
     store = open_store(tmp_path / "store", create=True)
-    record, gone = add(store, 1, name="maze"), add(store, 2, name="gone")
-    store.withdraw(gone.id, "no")
-    expected = glance(Target(label=record.id, source=store.source(record)))
-    assert stored(store) == (expected,)
-    assert stored(store) == (expected,)  # from its cache
+    kept, gone = (EnvSource(code=WORD + f"# {n}\n") for n in range(2))
+    record = store.add(kept, report_of(kept), PROVENANCE, name="kept")
+    store.add(gone, report_of(gone), PROVENANCE, name="gone")
+    store.withdraw("gone", "no")
+    count = []
+    (found,) = stored(store, done=lambda: count.append(1))
+    assert (found.name, found.source_sha256, len(count)) == (record.id, kept.sha256, 1)
+    assert found.replies
+    assert len(set(found.solutions)) > 4
+    cache = store.root / ".cache" / "fingerprints-1.jsonl"
+    assert len(cache.read_bytes().split()) == 1
+    cache.write_bytes(cache.read_bytes().replace(found.replies.encode(), b"kept") + b"torn{")
+    assert [again.replies for again in stored(store)] == ["kept"]  # it was not played again
+    reworded = WORD.replace("Write {self.n}.", "{self.n} is what to write.") + "\nX = 1\n"
+    checked = check_target(target("new", reworded), known=stored(store), depth="deep")
+    (result,) = [r for r in checked.report.results if r.gate == "L5.1"]
+    assert (result.outcome, result.evidence["repeats"]) == ("fail", record.id)
+
+
+def test_a_certificate_of_older_gates_binds_nobody(monkeypatch):
+    seen = []
+    monkeypatch.setattr(run, "check", lambda source, **more: seen.append(more["certificate"]))
+    old, new = (
+        report_of(EnvSource(code=CODE)),
+        report_of(EnvSource(code=CODE), gates_version=GATES_VERSION),
+    )
+    for certificate in (old, new, None):
+        check_target(target("a", certificate=certificate))
+    assert seen == [None, new, None]
 
 
 def test_a_stored_version_brings_its_certificate(tmp_path):

@@ -7,8 +7,11 @@ from html.parser import HTMLParser
 
 import pytest
 
-from envs.reports.kit_reports import NASTY, accepted, missing, refused
+from envs.reports.kit_reports import NASTY, accepted, missing, refused, report, source
 from spade_envs.gates import GATES
+from spade_envs.gates.check import LEFT_OUT, OUT_OF_TIME, STALLED
+from spade_envs.interop import Checked, Target
+from spade_envs.reports.entry import Entry
 from spade_envs.reports.figures import bar, levels_chart, percent, rate_of
 from spade_envs.reports.page import render
 from spade_envs.reports.sections import section
@@ -101,6 +104,17 @@ def test_gates_that_did_not_run_are_shown_as_such(page):
     empty = section(1, missing())
     assert (empty.families, empty.passed) == ((), 0)
     assert [family.worst for family in section(1, refused()).families][2:4] == ["warn", "fail"]
+
+
+@pytest.mark.parametrize(
+    ("message", "outcome"),
+    [(LEFT_OUT, "none"), (OUT_OF_TIME, "cut"), (f"{STALLED} L1.7", "cut"), ("no tools", "skip")],
+)
+def test_why_a_gate_was_skipped(message, outcome):
+    made = report({"L3.13": "skip"}, messages={"L3.13": message})
+    entry = Entry(checked=Checked(target=Target(label="x", source=source()), report=made))
+    (row,) = [row for row in section(1, entry).rows if row.gate == "L3.13"]
+    assert row.outcome == outcome
 
 
 @pytest.mark.parametrize(
