@@ -37,7 +37,7 @@ class Scale:
     steps: int = 300
     together: int = 64
     stored: int = 10_000
-    programs: int = 3
+    programs: int = 24
     depths: tuple[Depth, ...] = ("quick", "standard")
     seeds: int = 20
 

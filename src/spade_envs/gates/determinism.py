@@ -155,7 +155,7 @@ def isolated_episodes(subject: Subject) -> Finding:
         count = OTHER_EPISODES_ABOVE if level and subject.depth != "deep" else OTHER_EPISODES
         lane.run([Job(level, *other) for other in _played_well(subject, level)], fresh=False)
         for seed in subject.other_seeds(count):
-            lane.run([Job(level, seed, cycle(PLAIN), "plain")], fresh=False)
+            lane.run([Job(level, seed, script(PLAIN), "plain")], fresh=False)
         for actions, one in kept:
             job = Job(level, one.seed, script(actions))
             difference = first_difference(one, lane.run([job], fresh=False)[0])
