@@ -90,6 +90,11 @@ class Section:
         """Gates that passed."""
         return sum(row.outcome == "pass" for row in self.rows)
 
+    @property
+    def judged(self) -> int:
+        """Gates that were run and apply."""
+        return sum(row.outcome not in ("skip", "none") for row in self.rows)
+
 
 def section(number: int, entry: Entry) -> Section:
     """Return what the page shows about an entry; `number` is its place in the run, from 1."""

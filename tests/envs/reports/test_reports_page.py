@@ -102,7 +102,9 @@ def test_lines_that_findings_name_are_marked():
 
 def test_gates_that_did_not_run_are_shown_as_such(page):
     empty = section(1, missing())
-    assert (empty.families, empty.passed) == ((), 0)
+    assert (empty.families, empty.passed, empty.judged) == ((), 0, 0)
+    found = section(1, refused())
+    assert (found.passed, found.judged) == (len(GATES) - 2, len(GATES))
     assert [family.worst for family in section(1, refused()).families][2:4] == ["warn", "fail"]
 
 
