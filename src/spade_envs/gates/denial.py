@@ -24,6 +24,7 @@ _WRITING = re.compile(
 Denial = tuple[str, str]
 """Kind and message."""
 
+SENTENCE_WORDS = 5
 NO_MOVE = "zz"
 FIRST_BOX = "taken back in favour of another one"
 ANY_BOX = "in the middle one of three boxes"
@@ -38,7 +39,8 @@ def denials(slot: Slot, answer: str, others: Sequence[str]) -> Iterator[Denial]:
         yield ANY_BOX, " ".join(map(boxed, (NO_MOVE, answer, NO_MOVE)))
         return
     leading = not slot.is_spelt_plan  # moves after the last one that counts may be ignored
-    yield "denied with 'not'", form(f"not {answer}")
+    if len(answer.split()) < SENTENCE_WORDS:  # in front of a sentence, it may mean anything
+        yield "denied with 'not'", form(f"not {answer}")
     if leading:
         yield "with '(this is wrong)' after it", form(f"{answer} (this is wrong)")
     for write in dict.fromkeys((boxed, form)):

@@ -36,7 +36,8 @@ OFFSETS = (1, -1, 2, -2, 3, -3, 10, -10)
 """Differences whose acceptance tells a slack verifier from a task with many answers."""
 _INTEGER = re.compile(r"[+-]?\d{1,15}")
 _DECIMAL = re.compile(r"[+-]?\d{1,15}\.\d+")
-_LAST_NUMBER = re.compile(r"(?:^|[\s,;:=(\[])[+-]?\d+(?:\.\d+)?$")
+_LAST_NUMBER = re.compile(r"(?:^|[\s,;:=(\[\"'])[+-]?\d+(?:\.\d+)?$")
+_ENDINGS = ".!?%\u00b0\u20ac$)]}\"' "
 MANY = 4
 
 
@@ -82,7 +83,7 @@ def _characters(slot: Slot, answer: str) -> Iterator[Miss]:
     alphabet = sorted({char for case in slot.cases for char in case.answer if char.isalnum()})
     size = len(answer)
     # Changing the last digits of a number gives a near number, which is another question.
-    is_number = _LAST_NUMBER.search(answer) is not None
+    is_number = _LAST_NUMBER.search(answer.rstrip(_ENDINGS)) is not None
     if size >= 2 and not is_number:
         yield START, "its last character changed", answer[:-1] + _altered(answer[-1], alphabet)
     if size >= 2:
@@ -91,11 +92,12 @@ def _characters(slot: Slot, answer: str) -> Iterator[Miss]:
         if size > kept + 1 and not is_number:
             rest = "".join(_altered(char, alphabet) for char in answer[kept:])
             yield START, f"only its {name} right", answer[:kept] + rest
-    if size >= 3 and not _DECIMAL.fullmatch(answer):
-        yield PART, "its last character left out", answer[:-1]
-        yield PART, "its second half left out", answer[: (size + 1) // 2]
+    core = answer.rstrip(_ENDINGS)  # a unit's sign or a full stop may be left out
+    if len(core) >= 3 and not _DECIMAL.fullmatch(core):
+        yield PART, "its last character left out", core[:-1]
+        yield PART, "its second half left out", core[: (len(core) + 1) // 2]
     filler = answer[-1] if answer[-1].isalnum() else "x"
-    more = _altered(filler, alphabet)
+    more = "7" if is_number else _altered(filler, alphabet)  # a leading zero would change nothing
     if not slot.is_spelt_plan and not _DECIMAL.fullmatch(answer):
         # Moves after the last one that counts may be ignored, and so may further decimals.
         yield EXTRA, "characters added after it", f"{answer}{more}{filler}"

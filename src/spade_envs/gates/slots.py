@@ -18,6 +18,8 @@ MIN_ANSWERS = 2
 """Different answers over the seeds that a place must show to count as the answer's."""
 MOVES = 8
 """Different letters or items up to which an answer may be a sequence of moves."""
+_CLOSES = {"[": "]", "(": ")", '"': '"', "'": "'"}
+_MIRROR = str.maketrans("[]()", "][)(")
 _PARTS = re.compile(r"\s*(?:,|;|\||->|\n)\s*|\s+")
 
 
@@ -88,7 +90,7 @@ def slot_of(subject: Subject, level: int, seeds: Sequence[int] | None = None) ->
         said = [trace.actions[-back] for trace in traces]
         if len(set(said)) < MIN_ANSWERS or any(parse_calls(text) for text in said):
             continue
-        before, after = _around(said)
+        before, after = around_of(said)
         cases = tuple(
             Case(
                 trace.seed or 0,
@@ -103,16 +105,38 @@ def slot_of(subject: Subject, level: int, seeds: Sequence[int] | None = None) ->
     return None
 
 
-def _around(said: Sequence[str]) -> tuple[str, str]:
-    """Return the longest common start and end of the texts that split no word and no number."""
+def around_of(said: Sequence[str]) -> tuple[str, str]:
+    """Return the longest common start and end of the texts that split no word and no number.
+
+    A bracket or quotation mark that the answers have in common belongs to them, not to the format.
+    """
     before = os.path.commonprefix(list(said))  # noqa: RUF071  of characters
     while before and (before[-1].isalnum() or before[-1] in "+-."):
         before = before[:-1]
-    rests = [text[len(before) :] for text in said]
-    after = os.path.commonprefix([text[::-1] for text in rests])[::-1]  # noqa: RUF071
+    before = before[: _first_open(before)]
+    rests = [text[len(before) :][::-1] for text in said]
+    after = os.path.commonprefix(rests)[::-1]  # noqa: RUF071  of characters
     while after and (after[0].isalnum() or after[0] in "+-."):
         after = after[1:]
-    return before, after
+    if before.endswith("(") and ")" in after:  # a call
+        return before, after[after.index(")") :]
+    kept = _first_open(after[::-1].translate(_MIRROR))
+    return before, after[len(after) - kept :]
+
+
+def _first_open(text: str) -> int:
+    """Return where a bracket or quotation mark stands that is never closed, or the length.
+
+    The bracket of a call such as `guess(` is a format, and so are braces and angles.
+    """
+    opened: list[int] = []
+    for place, char in enumerate(text):
+        inside = place > 0 and text[place - 1].isalnum()
+        if opened and char == _CLOSES[text[opened[-1]]]:
+            opened.pop()
+        elif char in _CLOSES and not inside:
+            opened.append(place)
+    return opened[0] if opened else len(text)
 
 
 def _is_plan(traces: Sequence[Trace], back: int) -> bool:

@@ -11,7 +11,7 @@ from spade_envs.api.calls import call, finish
 from spade_envs.gates.finding import Finding, failed, passed
 from spade_envs.gates.grading import Grading, read_grading
 from spade_envs.gates.lane import Job
-from spade_envs.gates.policies import Policy, constant, script
+from spade_envs.gates.policies import CONSTANTS, Policy, constant, script
 from spade_envs.gates.slots import Slot, slot_of
 from spade_envs.gates.stats import Rate
 from spade_envs.gates.subject import Form, Subject, answer_forms
@@ -83,7 +83,7 @@ def _probes(subject: Subject, level: int, slot: Slot | None, grading: Grading) -
     said = {
         text: line
         for text, line in grading.compared.items()
-        if not grading.inside.get(text, set()) <= tools
+        if not grading.inside.get(text, set()) <= tools and text not in CONSTANTS  # L3.3 says them
     }
     smell = "compares with a fixed text"
     for text, line in list(said.items())[:MOST_COMPARED]:
@@ -103,7 +103,11 @@ def _unshown(subject: Subject, level: int, grading: Grading) -> list[tuple[str, 
     """Return further literals, those first that no first observation and no tool shows."""
     shown = "\n".join(trace.start.observation for trace in subject.starts(level))
     shown = f"{shown}\n{json.dumps(subject.interface.tools)}".casefold()
-    others = [item for item in grading.others.items() if len(item[0]) <= MAX_OTHER_CHARS]
+    others = [
+        (text, line)
+        for text, line in grading.others.items()
+        if len(text) <= MAX_OTHER_CHARS and text not in CONSTANTS
+    ]
     others.sort(key=lambda item: (item[0].casefold() in shown, " " in item[0].strip()))
     return others[:MOST_OTHERS]
 

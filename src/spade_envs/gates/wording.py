@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
+from spade_envs.api.answers import answer_of
 from spade_envs.api.calls import parse_calls
 from spade_envs.gates.finding import NO_REFERENCE, Finding, failed, passed, skipped, warned
 from spade_envs.gates.lane import Job
@@ -118,6 +119,8 @@ def _needed(subject: Subject, level: int, traces: Sequence[Trace], hidden: Seque
     slot = slot_of(subject, level)
     ways = [[(t.seed, [_without(action, hidden) for action in t.actions]) for t in traces]]
     for write in (str, boxed):
+        read = [(t.seed, [_reread(action, write) for action in t.actions]) for t in traces]
+        ways.append([one for one in read if not any(parts_of(a) & set(hidden) for a in one[1])])
         said = [
             (case.seed, _changed(case, write(case.answer)))
             for case in (slot.cases[:PLAYED] if slot is not None else ())
@@ -130,6 +133,11 @@ def _needed(subject: Subject, level: int, traces: Sequence[Trace], hidden: Seque
         if way and rate.mean >= SLACK_SHARE:
             return False
     return True
+
+
+def _reread(action: str, write: Callable[[str], str]) -> str:
+    """Return a message with its answer alone, as everybody's `answer_of` reads it."""
+    return action if parse_calls(action) else write(answer_of(action))
 
 
 def _changed(case: Case, text: str) -> list[str]:

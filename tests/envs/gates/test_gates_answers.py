@@ -9,7 +9,7 @@ from spade_envs.gates.denial import denials_lose
 from spade_envs.gates.misses import near_misses, offsets_of
 from spade_envs.gates.near_miss import near_misses_lose
 from spade_envs.gates.override import TEXTS, override_loses
-from spade_envs.gates.slots import Slot, items_of, slot_of
+from spade_envs.gates.slots import Slot, around_of, items_of, slot_of
 
 SUM = "if given == str(self.left + self.right):"
 NUMBER = "given.isascii() and given.isdigit() and len(given) < 9 and "
@@ -214,6 +214,21 @@ def test_what_any_text_earns_is_not_blamed_on_the_note():
 )
 def test_lists_are_split_at_their_separator(answer, expected):
     assert items_of(answer) == expected
+
+
+@pytest.mark.parametrize(
+    ("said", "around"),
+    [
+        (["<answer>[1, 2]</answer>", "<answer>[1, 3]</answer>"], ("<answer>", "</answer>")),
+        (["ANS<<7>>", "ANS<<8>>"], ("ANS<<", ">>")),
+        (["guess(12)", "guess(17)"], ("guess(", ")")),
+        (['say("ab")', 'say("ac")'], ("say(", ")")),
+        (["(3, 4)", "(3, 5)"], ("", "")),
+        (["-15 m", "-19 m"], ("", " m")),
+    ],
+)
+def test_what_stands_around_answers_splits_no_number_and_opens_no_list(said, around):
+    assert around_of(said) == around
 
 
 @pytest.fixture(scope="module")
