@@ -133,8 +133,8 @@ def same_answer(given: str, expected: str) -> bool:
 
 
 def _between(text: str, opening: str, closing: str) -> str | None:
-    start = text.find(opening)
-    end = text.find(closing, start)
+    end = text.rfind(closing)
+    start = text.rfind(opening, 0, max(end, 0))  # the last one counts, as in `answer_of`
     return None if start < 0 or end < 0 else text[start + len(opening) : end].strip()
 
 
