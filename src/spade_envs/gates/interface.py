@@ -101,7 +101,7 @@ def survives_any_text(subject: Subject) -> Finding:
     known = any(_is_contract(trace) for trace in subject.plain.faults)
     broken = [
         trace
-        for trace in subject.plain.run(jobs, most=CAREFUL_BATCH)
+        for trace in subject.plain.run(jobs, fresh=False, most=CAREFUL_BATCH)
         if trace.fault is not None and not (known and _is_contract(trace))
     ]
     if broken:

@@ -23,6 +23,7 @@ from spade_envs.gates.policies import (
     cycle,
     echo_first,
     echo_last,
+    limited,
     null,
     one_tool,
     random_grammar,
@@ -40,6 +41,9 @@ SEEDS_BETWEEN = 2
 TOGETHER = 8
 """Texts said in one episode."""
 SHORT_TURNS = 4
+MOST_TURNS = {"text": 26, "tool": 6}
+MOST_RANDOM_TURNS = 24
+"""Turns of an agent that guesses anew each turn; in a tool environment a bare word says little."""
 MOST_COMMANDS = 8
 MOST_TOOLS = 16
 NUMBERS = " ".join(map(str, range(2000)))
@@ -140,17 +144,21 @@ def _guesses(subject: Subject, level: int) -> list[Guess]:
     letters = [form(letter) for letter in LETTERS]
     tools = subject.interface.tools if level == subject.levels[0] else ()
     names = [tool["function"]["name"] for tool in tools[:MOST_TOOLS]]
+    most = MOST_TURNS[subject.interface.kind]
+    adaptive: dict[str, Policy] = {
+        "counts up from 0": lambda view: form(str(view.turn)),
+        "goes through the letters": cycle(letters),
+        "goes through the digits": cycle(DIGITS),
+    }
     return [
         *(Guess(f"calls {name} and says it is done", one_tool(i)) for i, name in enumerate(names)),
         Guess("says nothing to the end", null),
         Guess("copies the worked examples", copy_example),
         Guess("names all that it reads at once", all_candidates),
-        Guess("echoes the first observation", echo_first),
-        Guess("echoes the latest observation", echo_last),
-        Guess("counts up from 0", lambda view: form(str(view.turn)), adaptive=True),
-        Guess("goes through the letters", cycle(letters), adaptive=True),
-        Guess("goes through the digits", cycle(DIGITS), adaptive=True),
-        Guess("acts at random", random_grammar, adaptive=True),
+        Guess("echoes the first observation", limited(echo_first, SHORT_TURNS)),
+        Guess("echoes the latest observation", limited(echo_last, SHORT_TURNS)),
+        *(Guess(name, limited(act, most), adaptive=True) for name, act in adaptive.items()),
+        Guess("acts at random", limited(random_grammar, MOST_RANDOM_TURNS), adaptive=True),
     ]
 
 

@@ -32,6 +32,7 @@ from spade_envs.gates.policies.view import (
     cycle,
     echo_first,
     echo_last,
+    limited,
     null,
     script,
 )
@@ -54,6 +55,7 @@ __all__ = [
     "echo_first",
     "echo_last",
     "examples",
+    "limited",
     "null",
     "one_tool",
     "other_seed_reference",

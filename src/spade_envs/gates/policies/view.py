@@ -48,6 +48,11 @@ def constant(text: str, turns: int | None = None) -> Policy:
     return lambda view: text if turns is None or view.turn < turns else None
 
 
+def limited(policy: Policy, turns: int) -> Policy:
+    """Return the policy that plays like `policy` and stops after `turns` actions."""
+    return lambda view: policy(view) if view.turn < turns else None
+
+
 def cycle(texts: Sequence[str]) -> Policy:
     """Return the policy that goes through `texts` again and again."""
     return lambda view: texts[view.turn % len(texts)]
