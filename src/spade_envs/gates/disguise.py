@@ -9,7 +9,7 @@ import re
 
 MIN_LETTERS = 3
 MOST_CHARS = 4000
-MOST_SPELT = 60
+MOST_SPELT = 200
 _NAMES = (
     "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen "
     "fifteen sixteen seventeen eighteen nineteen"

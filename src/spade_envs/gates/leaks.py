@@ -194,6 +194,8 @@ def _tainted_by(
         shown = texts.get(channel, "")
         if shown and how and _TRANSFORMS[how].search(shown):
             continue  # to write it so, or to read it, may be the task itself
+        if channel == _RESULT and (how or not _GIVEN_AWAY.search(mark)):
+            continue  # tools are there to show what the answer is made of
         told_to_do = name == ALL_ACTIONS and not how and in_task
         sure = not shown or not (how or told_to_do) or _TELLTALE.search(mark)
         finding = (failed if sure else warned)(
@@ -214,7 +216,7 @@ _TRANSFORMS = {
     how: re.compile(words, re.IGNORECASE)
     for how, words in {
         "backwards": r"revers|backward|mirror|flip|palindrom|right to left|decod|cipher|crypt",
-        "letter by letter": r"spell|letter by letter|hyphen|dashes|separat|apart|one by one",
+        "letter by letter": r"spell|letter by letter|(?:hyphen|dash)\w* between|letter at a time",
         "in rot13": r"\brot|caesar|shift|cipher|decod|crypt|alphabet|secret",
         "in base64": r"base ?64|decod|encod",
         "in hexadecimal": r"\bhex|decod|encod|bytes?\b|ascii",
@@ -228,6 +230,9 @@ _TELLTALE = re.compile(
     r"seed|build|key|token|check|note|log|\bid\b|meta",
     re.IGNORECASE,
 )
+
+
+_GIVEN_AWAY = re.compile(r"debug|expect|solution|answer|target|gold|secret", re.IGNORECASE)
 
 
 def _answers(subject: Subject, level: int) -> dict[int, str]:
@@ -258,6 +263,8 @@ def _channels(
         yield seed, "the first info", _leaves(subject, reference.start.info)
         for _, got in reference.steps[:-1]:
             yield seed, "an info on the way", _leaves(subject, got.info)
+            if subject.interface.kind == "tool":
+                yield seed, _RESULT, got.observation
     if level not in subject.edge_levels:
         return  # replies and reprs come from the same code at every level
     for live in lane.begin([Job(level, seed, script(())) for seed in seeds], fresh=False):
@@ -267,6 +274,14 @@ def _channels(
         if isinstance(text, str):
             yield live.job.seed or 0, "repr(env)", _ADDRESS.sub("", text)
     jobs = [Job(level, seed, script(texts)) for seed in seeds for texts in JUNK]
+    # Well formed and wrong: what another seed's reference says last.
+    last = [t.actions[-1] for t in subject.references(level, seeds) if t.actions]
+    turned = [*last[1:], *last[:1]]
+    jobs += [
+        Job(level, seed, script((text, "zzz", text)))
+        for seed, text, own in zip(seeds, turned, last, strict=False)
+        if text != own
+    ]
     for trace in lane.run(jobs, fresh=False):
         for _, got in trace.steps:
             if not got.done:
@@ -278,6 +293,7 @@ def _channels(
 
 
 _TASK = "the first observation"
+_RESULT = "a tool's result"
 
 
 class _Leaves:

@@ -245,18 +245,18 @@ def _takes_known(subject: Subject, name: str, tries: Sequence[Result]) -> bool:
 # L3.16
 
 _READS = re.compile(
-    r"(?:get|list|find|search|read|look|lookup|show|view|check|describe|query|fetch|inspect|"
-    r"status|see|peek|display|browse|who|what|where|track)(?:_|$)"
+    r"(?:get|list|find|search|read|readings?|look|lookup|show|view|check(?!_(?:in|out|off))|"
+    r"describe|query|fetch|inspect|status|see|peek|display|browse|who|what|where|track|telemetry|manual|recipe|rule)"
+    r"(?:_|$)"
 )
 _READ_VERBS = re.compile(
-    r"^(?:get|list|find|search|read|look|show|view|check|describe|query|fetch|inspect|return|tell|"
-    r"see|display|report|browse)s?\b", re.I
+    r"^(?:get|list|find|search|read|look|show|view|check(?! (?:in|out|off))|describe|query|"
+    r"fetch|inspect|see|display|browse)s?\b", re.I
 )  # fmt: skip
 _COSTS = re.compile(
-    r"\b(costs?|budget|use[sd]? up|at most|limit(?:ed|s)?|charge[sd]?|fees?|pay|paid|coins?|"
-    r"jobs?|submit\w*|submission|starts?|begins?|requests?|tokens?|opens?|creates?|makes?|"
-    r"expires?|once|only \w+ times|minutes?|seconds?|hours?|time|noisy?|noise|varies|random|drift|"
-    r"busy|unreliable|fails?|again|next|queue|takes?|counts? as|refresh\w*|rate)\b", re.I
+    r"\b(costs?|budget|use[sd]? up|charge[sd]?|fees?|pay|paid|coins?|expires?|only \w+ times|"
+    r"noisy?|noise|varies|random|busy|unreliable|counts? as|rate|wait|minutes?|seconds?|"
+    r"jobs?|submit\w*|queue[sd]?|requests?|next|limited|times out|may fail)\b", re.I
 )  # fmt: skip
 
 
