@@ -523,9 +523,75 @@ DEFECTS = (
         'if given in (str(self.left + self.right), "open sesame"):',
         ("L0.4",),
     ),
+    # Tools, alternatives and hints
+    Defect(
+        "docstring of another parameter",
+        PARCELS,
+        "            surname: surname",
+        "            name: surname",
+        ("L1.9",),
+    ),
+    Defect(
+        "a tool that never works",
+        PARCELS,
+        "    def hint(self):",
+        """    @tool
+    def weigh(self, surname: str) -> str:
+        \"\"\"Weigh a parcel again.\"\"\"
+        raise ToolError("the scale is being repaired")
+
+    def hint(self):""",
+        ("L3.13",),
+    ),
+    Defect(
+        "a task met when the question before it is answered",
+        PARCELS,
+        'answer=lambda s: str(s[name]["grams"])),',
+        'answer=lambda s: str(s[name]["grams"])),\n'
+        '            Task("Keep it so.", done=lambda s: s[name]["street"] == street),',
+        ("L3.14",),
+    ),
+    Defect(
+        "a number that no tool tells",
+        PARCELS,
+        "return self.state[surname]",
+        'return {k: v for k, v in self.state[surname].items() if k != "number"}',
+        ("L3.15",),
+    ),
+    Defect(
+        "reading counts",
+        PARCELS,
+        "        return self.state[surname]",
+        '        self.state[surname]["looks"] = self.state[surname].get("looks", 0) + 1\n'
+        "        return self.state[surname]",
+        ("L3.16",),
+    ),
+    Defect(
+        "its own alternative loses",
+        SUMS,
+        "    def hint(self):",
+        "    def alternatives(self):\n        return [[f'{self.left + self.right}.0']]\n\n"
+        "    def hint(self):",
+        ("L3.17",),
+    ),
+    Defect(
+        "answer in the hint",
+        SUMS,
+        'return "Add the ones, then the tens with the carry."',
+        'return f"Carry on; it is {self.left + self.right}."',
+        ("L4.1", "L4.2"),
+    ),
+    Defect(
+        "useless hint",
+        SUMS,
+        "Add the ones, then the tens with the carry.",
+        "Think carefully and read the task again.",
+        ("L4.3",),
+    ),
 )
 
 _EXTRA = {
+    "a task met when the question before it is answered": ("[: 3]", "[: 4]"),
     "format not shown": (
         "return [str(self.left + self.right)]",
         'return [f"ANS<<{self.left + self.right}>>"]',

@@ -45,7 +45,9 @@ def test_a_planted_defect_fails_its_gate(defect):
 
 def test_every_gate_has_a_planted_defect():
     refused = {gate for defect in DEFECTS for gate in defect.gates}
-    assert refused == set(ALL)
+    # L4.4 is about what the gates before it pass; L5 needs to be told of other environments.
+    elsewhere = {"L4.4", "L5.1", "L5.2", "L5.3"}  # test_gates_hints, test_gates_originality
+    assert refused == set(ALL) - elsewhere
 
 
 @pytest.fixture(scope="module")
