@@ -39,7 +39,7 @@ def denials(slot: Slot, answer: str, others: Sequence[str]) -> Iterator[Denial]:
         yield ANY_BOX, " ".join(map(boxed, (NO_MOVE, answer, NO_MOVE)))
         return
     leading = not slot.is_spelt_plan  # moves after the last one that counts may be ignored
-    if len(answer.split()) < SENTENCE_WORDS:  # in front of a sentence, it may mean anything
+    if leading and len(answer.split()) < SENTENCE_WORDS:  # before a sentence it means little
         yield "denied with 'not'", form(f"not {answer}")
     if leading:
         yield "with '(this is wrong)' after it", form(f"{answer} (this is wrong)")

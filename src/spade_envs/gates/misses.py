@@ -34,6 +34,10 @@ FAMILIES = {
 
 OFFSETS = (1, -1, 2, -2, 3, -3, 10, -10)
 """Differences whose acceptance tells a slack verifier from a task with many answers."""
+PER_CENT = (2, 5)
+SHARES = (2, 5, 10, 20, 50)
+LEAST_SHARED = 50
+"""Least number whose shares of 2 % are worth a try."""
 _INTEGER = re.compile(r"[+-]?\d{1,15}")
 _DECIMAL = re.compile(r"[+-]?\d{1,15}\.\d+")
 _LAST_NUMBER = re.compile(r"(?:^|[\s,;:=(\[\"'])[+-]?\d+(?:\.\d+)?$")
@@ -61,15 +65,18 @@ def _numbers(answer: str) -> Iterator[Miss]:
         value = int(answer)
         for offset in OFFSETS[:2]:
             yield NUMBER, f"{offset:+d}", str(value + offset)
-        for sign in (1, -1):
-            step = round(value * 0.05)
-            if abs(step) >= 2:
-                yield NUMBER, f"{5 * sign:+d} %", str(value + sign * step)
+        for share in PER_CENT:
+            step = abs(value) * share // 100
+            if step >= 2:
+                yield NUMBER, f"+{share} %", str(value + step)
+                yield NUMBER, f"-{share} %", str(value - step)
         yield NUMBER, "the sign changed", str(-value)
     elif _DECIMAL.fullmatch(answer):
         digits = len(answer.partition(".")[2])
-        for share in (0.05, -0.05):
-            yield NUMBER, f"{share * 100:+.0f} %", f"{float(answer) * (1 + share):.{digits}f}"
+        for share in PER_CENT:
+            for sign in (1, -1):
+                text = f"{float(answer) * (1 + sign * share / 100):.{digits}f}"
+                yield NUMBER, f"{sign * share:+d} %", text
 
 
 def offsets_of(answer: str) -> dict[int, str]:
@@ -77,6 +84,18 @@ def offsets_of(answer: str) -> dict[int, str]:
     if not _INTEGER.fullmatch(answer):
         return {}
     return {offset: str(int(answer) + offset) for offset in OFFSETS}
+
+
+def shares_of(answer: str) -> dict[int, str]:
+    """Return numbers by their difference in per cent from a whole number that is not small."""
+    if not _INTEGER.fullmatch(answer) or abs(int(answer)) < LEAST_SHARED:
+        return {}
+    value = int(answer)
+    return {
+        sign * share: str(value + sign * (abs(value) * share // 100))
+        for share in SHARES
+        for sign in (1, -1)
+    }
 
 
 def _characters(slot: Slot, answer: str) -> Iterator[Miss]:
@@ -139,6 +158,8 @@ def _lists(slot: Slot, case: Case, separator: str, items: list[str], other: str)
     join = separator.join
     known = {item for one in slot.cases for item in items_of(one.answer)[1]}
     strange = sorted(known - set(items))
+    if not separator.strip() and "\n" not in separator and len(items) < 3:
+        return  # words, or a number with its unit
     yield FEWER, "its last item left out", join(items[:-1])
     if len(items) > 2:
         yield FEWER, "only its first item", items[0]

@@ -14,12 +14,13 @@ from spade_envs.gates.misses import (
     LETTERS,
     MORE,
     NUMBER,
-    OFFSETS,
     ORDER,
     PART,
+    PER_CENT,
     START,
     near_misses,
     offsets_of,
+    shares_of,
 )
 from spade_envs.gates.reference import wins
 from spade_envs.gates.slots import Case, Slot, items_of, slot_of
@@ -30,6 +31,7 @@ from spade_envs.gates.trace import Trace
 
 SCREEN = 2
 CONFIRM = 12
+CONTROLS = 2
 
 _STATED = {
     NUMBER: r"within \S+ (?:of|%|per)|toleran|approximat|roughly|estimat|\u00b1|\+/-|plus or minus"
@@ -159,10 +161,20 @@ def _measured(subject: Subject, slot: Slot, family: str) -> _Slack:
 
 
 def control_rate(subject: Subject, slot: Slot, cases: Sequence[Case]) -> Rate:
-    """Return how often the answers of other seeds win on these cases."""
-    said = [(case, slot.other(case, offset)) for case in cases for offset in (1, 2)]
-    jobs = [slot.job(case, slot.form(text)) for case, text in said if text is not None]
+    """Return how often the answers of other seeds win on these cases, near numbers left out."""
+    jobs = []
+    for case in cases:
+        others = [slot.other(case, offset) for offset in range(len(slot.cases))]
+        far = dict.fromkeys(text for text in others if text and not _near(text, case.answer))
+        jobs += [slot.job(case, slot.form(text)) for text in list(far)[:CONTROLS]]
     return Rate.of([float(wins(subject, t)) for t in subject.plain.run(jobs, fresh=False)])
+
+
+def _near(text: str, answer: str) -> bool:
+    if not (offsets_of(text) and offsets_of(answer)):
+        return False
+    one, other = int(text), int(answer)
+    return abs(one - other) <= max(abs(one), abs(other)) / 4
 
 
 def _judged(subject: Subject, slack: _Slack) -> Finding | None:
@@ -181,7 +193,7 @@ def _judged(subject: Subject, slack: _Slack) -> Finding | None:
         ranged = any(_COMPARED.search(case.shown) for case in slack.tried[:SCREEN])
         if ranged and not regular:
             return None
-        sure = sure and (regular or {"+5 %", "-5 %"} <= kinds)
+        sure = sure and (regular or any({f"+{n} %", f"-{n} %"} <= kinds for n in PER_CENT))
     elif family == ORDER:
         sure = "its items reversed" in kinds
     example = next(iter(slack.won.values()))[0]
@@ -210,24 +222,30 @@ def _order_counts(cases: Sequence[Case]) -> bool:
 
 
 def _same_slack(subject: Subject, slack: _Slack) -> bool:
-    """Whether the same few differences from the answer win on every seed.
+    """Whether the same few differences from the answer, or shares of it, win on every seed.
 
     A task with many right answers, such as any number in a range, shows others on each seed.
     """
-    cases = [case for case in slack.tried if offsets_of(case.answer)]
-    tried = [
-        (case.seed, offset, slack.slot.job(case, slack.slot.form(text)))
-        for case in cases
-        for offset, text in offsets_of(case.answer).items()
-    ]
-    accepted: dict[int, set[int]] = {case.seed: set() for case in cases}
-    for (seed, offset, _), trace in zip(
-        tried, subject.plain.run([job for *_, job in tried], fresh=False), strict=True
-    ):
-        if wins(subject, trace):
-            accepted[seed].add(offset)
-    sets = {frozenset(offsets) for offsets in accepted.values()}
-    return len(sets) == 1 and 0 < len(next(iter(sets))) < len(OFFSETS)
+    for near in (offsets_of, shares_of):
+        tried = [
+            (case.seed, difference, slack.slot.job(case, slack.slot.form(text)))
+            for case in slack.tried
+            for difference, text in near(case.answer).items()
+        ]
+        accepted: dict[int, set[int]] = {seed: set() for seed, *_ in tried}
+        traces = subject.plain.run([job for *_, job in tried], fresh=False)
+        for (seed, difference, _), trace in zip(tried, traces, strict=True):
+            if wins(subject, trace):
+                accepted[seed].add(difference)
+        sets = {frozenset(differences) for differences in accepted.values()}
+        least = MIN_SLACK_SEEDS if near is shares_of else 1
+        if (
+            len(sets) == 1
+            and len(accepted) >= least
+            and 0 < len(next(iter(sets))) < len(near("99"))
+        ):
+            return True
+    return False
 
 
 def _natural(item: str) -> list[tuple[int, str]]:

@@ -6,7 +6,7 @@ from envs.gates import answer_zoo as answers
 from envs.gates.gatebench import finding_of, spoilt, subject_of
 from envs.gates.zoo import PARCELS, WALK
 from spade_envs.gates.denial import denials_lose
-from spade_envs.gates.misses import near_misses, offsets_of
+from spade_envs.gates.misses import near_misses, offsets_of, shares_of
 from spade_envs.gates.near_miss import near_misses_lose
 from spade_envs.gates.override import TEXTS, override_loses
 from spade_envs.gates.slots import Slot, around_of, items_of, slot_of
@@ -104,6 +104,12 @@ def test_order_that_the_prompt_leaves_open_is_no_failure():
     code = spoilt(SLACK["set of items"][0], SLACK["set of items"][1:])
     code = spoilt(code, ("in the order of their times, ", "in any order, "))
     assert finding_of(near_misses_lose, code).outcome == "pass"
+
+
+def test_a_tolerance_is_found_where_the_prompt_compares_for_another_reason():
+    code = spoilt(SLACK["six per cent"][0], SLACK["six per cent"][1:])
+    code = spoilt(code, ("Reply with the number.", "Reply with at most one number."))
+    assert finding_of(near_misses_lose, code).outcome == "fail"
 
 
 def test_a_task_with_a_range_of_answers_is_no_slack():
@@ -268,6 +274,8 @@ def test_near_misses_differ_from_the_answer_and_from_one_another(slots):
 def test_offsets_are_for_whole_numbers_only():
     assert offsets_of("7")[-10] == "-3"
     assert offsets_of("7.5") == offsets_of("x") == {}
+    assert shares_of("-200")[-5] == "-210"
+    assert shares_of("49") == shares_of("7.5") == {}
 
 
 def test_notes_to_the_grader_are_all_different():
