@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from spade_envs.api.answers import answer_of
 from spade_envs.api.calls import call, finish
 from spade_envs.gates.finding import Finding, failed, passed
 from spade_envs.gates.grading import Grading, read_grading
@@ -17,7 +18,7 @@ from spade_envs.gates.stats import Rate
 from spade_envs.gates.subject import Form, Subject, answer_forms
 from spade_envs.gates.thresholds import LEAK_SHARE, SMELL_CONFIRMED
 from spade_envs.gates.trace import Trace
-from spade_envs.types import Json
+from spade_envs.types import Fault, Json
 
 TURNS = 4
 MOST_COMPARED, MOST_OTHERS, MOST_IN_CALLS = 40, 16, 6
@@ -184,14 +185,25 @@ def _confirmed(subject: Subject, probe: _Probe) -> Finding | None:
 
 
 def _tells(subject: Subject, slot: Slot | None, probe: _Probe, trace: Trace) -> bool:
-    """Whether the reply to a text that the prompt does not name holds the answer."""
-    if slot is None or slot.is_plan or probe.smell == ARGUMENT:
-        return False
-    answer = next((case.answer for case in slot.cases if case.seed == trace.seed), "")
+    """Whether the reply to a text that the prompt does not name holds the answer, or the way."""
     replies = "\n".join(got.observation for _, got in trace.steps if not got.done)
-    if len(answer) < MIN_TOLD_CHARS or not _stands_in(answer, replies):
+    if probe.smell == ARGUMENT or not replies:
+        return False
+    if not any(_stands_in(secret, replies) for secret in _secrets(subject, slot, trace)):
         return False
     return probe.said.casefold() not in _shown(subject, trace)
+
+
+def _secrets(subject: Subject, slot: Slot | None, trace: Trace) -> list[str]:
+    """Return the answer of an episode's task, and all its reference actions in a row."""
+    actions = subject.solution(trace.level, trace.seed or 0) if subject.has_reference else ()
+    if isinstance(actions, Fault):
+        return []
+    bare = [answer_of(action) for action in actions]
+    found = [separator.join(bare) for separator in (" ", ", ", "\n")] if len(bare) > 1 else []
+    if slot is not None and not slot.is_plan:
+        found += [case.answer for case in slot.cases if case.seed == trace.seed]
+    return [secret for secret in found if len(secret) >= MIN_TOLD_CHARS]
 
 
 def _shown(subject: Subject, trace: Trace) -> str:
