@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import functools
 import json
+import os
+import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import asdict, dataclass
-from multiprocessing import get_context
+from multiprocessing import get_context, parent_process
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +22,9 @@ from benchmarks.defects.operators.originality import EVALUATION
 from benchmarks.defects.planting import Planted, sound
 from benchmarks.defects.rewrites import REWRITES
 from spade_envs.gates import GATES_VERSION, check
+from spade_envs.gates.context import Fingerprint
+from spade_envs.gates.originality import fingerprint
+from spade_envs.gates.subject import Subject
 from spade_envs.sandbox import default_sandbox
 from spade_envs.types import EnvSource, Limits, Report
 
@@ -70,11 +76,24 @@ def run_parallel(
 ) -> Iterator[tuple[Any, Any]]:
     """Yield each task with what `work` makes of it, as they are done."""
     tasks = list(tasks)
-    with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool:
+    context = get_context("spawn")
+    with ProcessPoolExecutor(jobs, mp_context=context, initializer=_end_with_parent) as pool:
         futures = {pool.submit(work, task): task for task in tasks}
         for count, future in enumerate(as_completed(futures), 1):
             progress(label, count, len(tasks))
             yield futures[future], future.result()
+
+
+def _end_with_parent() -> None:
+    """Let a process of the pool end when the run is killed."""
+
+    def wait() -> None:
+        parent = parent_process()
+        if parent is not None:
+            parent.join()
+            os._exit(1)
+
+    threading.Thread(target=wait, daemon=True).start()
 
 
 def plant_all(
@@ -130,10 +149,14 @@ def _judge(one: Planted) -> dict[str, Any]:
     return _checked(planting.code_of(one), **context)
 
 
-def _fingerprint(environment: str) -> Any:
-    from spade_envs.gates import originality
-
-    return originality.fingerprint(EnvSource(code=sound()[environment].code))
+@functools.cache
+def _fingerprint(environment: str) -> Fingerprint:
+    source = EnvSource(code=sound()[environment].code, origin=environment)
+    subject = Subject(source, default_sandbox(), planting.elsewhere, LIMITS)
+    try:
+        return fingerprint(source, subject, name=environment)
+    finally:
+        subject.close()
 
 
 def _checked(code: str, **context: Any) -> dict[str, Any]:
@@ -200,7 +223,10 @@ def _judge_variant(pair: tuple[str, str]) -> dict[str, Any]:
         said = judge(side)
     finally:
         side.close()
-    return {**_checked(changed), **asdict(said)}
+    known: list[Fingerprint] = []
+    if rewrite == ORIGINAL:
+        known = [_fingerprint(other) for other in sound() if other != name]
+    return {**_checked(changed, known=known, evaluation=(EVALUATION,)), **asdict(said)}
 
 
 def plays_right(side: Side) -> bool:
