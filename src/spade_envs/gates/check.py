@@ -46,8 +46,7 @@ def check(
     Args:
         source: what to check.
         sandbox: where to run it; by default the process-wide one.
-        elsewhere: a second sandbox with another hash seed, time zone and folder; by default a
-            process-wide one.
+        elsewhere: a sandbox with another hash seed, time zone and folder; by default a shared one.
         limits: resources of the workers.
         depth: `quick` runs the gates that find most, at the lowest and the highest level, with 5
             seeds; `deep` runs every gate, and all levels everywhere.
@@ -82,14 +81,18 @@ def check(
         trusted_imports=trusted_imports,
         context=Context(tuple(known), tuple(evaluation), certificate, agent, GATES_VERSION),
     )
-    results = []
+    return _judged(subject, progress, begun)
+
+
+def _judged(
+    subject: Subject, progress: Callable[[GateResult], None] | None, begun: float
+) -> Report:
     try:
         for result in _results(subject):
-            results.append(result)
             subject.results.append(result)
             if progress is not None:
                 progress(result)
-        return _report(subject, results, begun)
+        return _report(subject, subject.results, begun)
     finally:
         subject.close()
 

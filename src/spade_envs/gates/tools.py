@@ -129,25 +129,7 @@ def explore(
         told: whether the arguments of the whole reference count as known.
         enough: says after each round whether to stop; by default once every named tool works.
     """
-    wanted = subject.seeds[:seeds]
-    worlds, prefixes = {}, {}
-    traces: Mapping[int, Trace] = {}
-    if subject.has_reference:
-        traces = {trace.seed or 0: trace for trace in subject.references(level, wanted)}
-    for trace in subject.starts(level)[:seeds]:
-        seed = trace.seed or 0
-        pool = Pool()
-        pool.read(_without_tools(trace.start.observation))
-        pool.read(str(trace.start.info.get("user", "")))
-        reference = traces.get(seed)
-        done = int(share * (len(reference.actions) - 1)) if reference else 0
-        prefixes[seed] = reference.actions[:done] if reference else ()
-        for index, result in results(reference) if reference else ():
-            if index < done:
-                pool.read(result.text)
-            for key, value in result.arguments.items() if told or index < done else ():
-                pool.note(key.casefold(), value)
-        worlds[seed] = World(pool)
+    worlds, prefixes = _known_before(subject, level, share, seeds, told=told)
     schemas = {tool["function"]["name"]: tool for tool in subject.interface.tools}
     for turn in range(rounds):
         called = list(schemas) if turn and rounds > 1 else list(names)
@@ -176,6 +158,33 @@ def explore(
         if worked.issuperset(names):
             break
     return worlds
+
+
+def _known_before(
+    subject: Subject, level: int, share: float, seeds: int, *, told: bool
+) -> tuple[dict[int, World], dict[int, tuple[str, ...]]]:
+    """Return by seed what is known before the search, and the actions that come before it."""
+    wanted = subject.seeds[:seeds]
+    worlds: dict[int, World] = {}
+    prefixes: dict[int, tuple[str, ...]] = {}
+    traces: Mapping[int, Trace] = {}
+    if subject.has_reference:
+        traces = {trace.seed or 0: trace for trace in subject.references(level, wanted)}
+    for trace in subject.starts(level)[:seeds]:
+        seed = trace.seed or 0
+        pool = Pool()
+        pool.read(_without_tools(trace.start.observation))
+        pool.read(str(trace.start.info.get("user", "")))
+        reference = traces.get(seed)
+        done = int(share * (len(reference.actions) - 1)) if reference else 0
+        prefixes[seed] = reference.actions[:done] if reference else ()
+        for index, result in results(reference) if reference else ():
+            if index < done:
+                pool.read(result.text)
+            for key, value in result.arguments.items() if told or index < done else ():
+                pool.note(key.casefold(), value)
+        worlds[seed] = World(pool)
+    return worlds, prefixes
 
 
 def _without_tools(text: str) -> str:
