@@ -32,7 +32,7 @@ from spade_envs.gates.policies import (
 )
 from spade_envs.gates.probes import DIGITS, HOSTILE
 from spade_envs.gates.stats import Rate
-from spade_envs.gates.subject import Subject, answer_forms
+from spade_envs.gates.subject import Form, Subject, answer_forms
 from spade_envs.gates.trace import Trace
 
 SEEDS = 3
@@ -145,8 +145,9 @@ def _guesses(subject: Subject, level: int) -> list[Guess]:
     tools = subject.interface.tools if level == subject.levels[0] else ()
     names = [tool["function"]["name"] for tool in tools[:MOST_TOOLS]]
     most = MOST_TURNS[subject.interface.kind]
+    # An environment that gives many guesses may be one that can be counted through.
+    longest = max(most, subject.interface.max_turns if subject.interface.kind == "text" else 0)
     adaptive: dict[str, Policy] = {
-        "counts up from 0": lambda view: form(str(view.turn)),
         "goes through the letters": cycle(letters),
         "goes through the digits": cycle(DIGITS),
     }
@@ -157,9 +158,14 @@ def _guesses(subject: Subject, level: int) -> list[Guess]:
         Guess("names all that it reads at once", all_candidates),
         Guess("echoes the first observation", limited(echo_first, SHORT_TURNS)),
         Guess("echoes the latest observation", limited(echo_last, SHORT_TURNS)),
+        Guess("counts up from 0", limited(_count_up(form), longest), adaptive=True),
         *(Guess(name, limited(act, most), adaptive=True) for name, act in adaptive.items()),
         Guess("acts at random", limited(random_grammar, MOST_RANDOM_TURNS), adaptive=True),
     ]
+
+
+def _count_up(form: Form) -> Policy:
+    return lambda view: form(str(view.turn))
 
 
 def _commands(subject: Subject, level: int) -> list[Guess]:
