@@ -21,8 +21,9 @@ def report():
 
 def test_ids_are_unique_and_families_ascend():
     ids = [gate.id for gate in GATES]
-    assert len(set(ids)) == len(ids) == 24
-    assert [gate.family for gate in GATES] == sorted(gate.family for gate in GATES)
+    assert len(set(ids)) == len(ids) == 43
+    families = [gate.family for gate in GATES if gate.id != "L0.4"]  # it needs what L3 has played
+    assert families == sorted(families)
 
 
 def test_few_seeds_certify_nothing(report):
@@ -36,7 +37,6 @@ def test_quick_uses_five_seeds():
     rate = next(r for r in check(SUMS, depth="quick").results if r.gate == "L3.1").evidence
     assert {level: one["trials"] for level, one in rate["success_rate"].items()} == {
         "0": 5,
-        "1": 5,
         "2": 5,
     }
 
@@ -45,7 +45,7 @@ def test_a_failing_family_ends_the_run():
     code = zoo.SUMS.replace('self.lose("Wrong.")', 'self.lose("Wrong.", reward=-1.0)')
     report = check(EnvSource(code=code), seeds=5)
     assert [result.gate for result in report.failures] == ["L1.2"]
-    assert report.results[-1].gate == "L1.8"
+    assert report.results[-1].gate == "L1.9"
     assert not report.complete
 
 
