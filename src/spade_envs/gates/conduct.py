@@ -27,6 +27,8 @@ def clean_reset(subject: Subject) -> Finding:
     first, second = subject.seeds[0], subject.seeds[-1]
     for level in subject.edge_levels:
         kept = subject.samples(level, [first])
+        if level and subject.depth != "deep":
+            kept = kept[-1:]
         for before in subject.sample_scripts(level, second):
             for name, turns in (("in mid-episode", (len(before) + 1) // 2), ("later", len(before))):
                 for actions, fresh in kept:
