@@ -8,7 +8,7 @@ from typing import Literal
 
 from spade_envs.gates.context import Context
 from spade_envs.gates.lane import Job, Lane
-from spade_envs.gates.policies import Policy, boxed, script
+from spade_envs.gates.policies import Policy, boxed, commands, script
 from spade_envs.gates.ports import Mode, SandboxPort
 from spade_envs.gates.probes import scripts
 from spade_envs.gates.trace import Trace, info_text
@@ -24,6 +24,8 @@ Solution = tuple[str, ...] | Fault
 Sample = tuple[int, int, tuple[str, ...]]
 """Level, seed and actions."""
 
+MOST_SHOWN = 8
+"""Actions picked from the first observation where there is no reference to play."""
 REPLAYS = 4
 SMALL_SEEDS = 100
 OTHER_SEEDS = 1000
@@ -249,7 +251,16 @@ class Subject:
         actions = self.solution(level, seed) if self.has_reference else ()
         if not isinstance(actions, Fault) and actions:
             found.append(actions)
-        return found
+        if not self.has_reference:  # words alone may move nothing there
+            shown = commands(self._start(level, seed).start.observation)[:MOST_SHOWN]
+            found.append((shown * MOST_SHOWN)[:MOST_SHOWN])
+        return [actions for actions in found if actions]
+
+    def _start(self, level: int, seed: int) -> Trace:
+        """Return one seed's episode before its first action."""
+        if (level, seed) not in self._starts:
+            self._starts[level, seed] = self.play(script(()), level, [seed])[0]
+        return self._starts[level, seed]
 
     def task_key(self, trace: Trace) -> str:
         """Return what tells the task of an episode from others: its start and its reference."""

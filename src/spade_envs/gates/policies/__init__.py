@@ -36,7 +36,7 @@ from spade_envs.gates.policies.view import (
     null,
     script,
 )
-from spade_envs.gates.policies.words import examples, quoted, tokens, vocabulary
+from spade_envs.gates.policies.words import commands, examples, quoted, tokens, vocabulary
 
 __all__ = [
     "CONSTANTS",
@@ -48,6 +48,7 @@ __all__ = [
     "all_candidates",
     "best_constant",
     "boxed",
+    "commands",
     "constant",
     "copy_example",
     "cycle",

@@ -14,6 +14,7 @@ _EXAMPLE = re.compile(
 _CLAUSE_END = re.compile(r"[,;\n]|[.!?](?:\s|$)|\s(?:to|in|if|for|and|means?)\s|$")
 _SENTENCE_END = re.compile(r"[;\n]|[.!?](?:\s|$)|\s(?:to|in|if|for|means?)\s|$")
 _BOX = re.compile(r"\\boxed\{([^{}\n]{1,80})\}")
+_BRACKETED = re.compile(r"(?<=\S)[ \t]*(\[[^\[\]\n]{1,30}\])")
 MAX_EXAMPLE_CHARS = 80
 
 
@@ -54,3 +55,15 @@ def examples(text: str) -> list[str]:
             stop = end.search(rest)
             found.append((rest[: stop.start()] if stop else rest).strip(" ,"))
     return list(dict.fromkeys(item for item in found if item))
+
+
+def commands(text: str) -> tuple[str, ...]:
+    """Return what `text` shows as ways to act: brackets in running text, or what is quoted.
+
+    What is quoted is boxed where the text speaks of boxes.
+    """
+    bracketed = _BRACKETED.findall(text)
+    found = dict.fromkeys(bracketed or [*examples(text), *quoted(text)])
+    form = "\\boxed{%s}" if "\\boxed" in text and not bracketed else "%s"
+    plain = [one for one in found if "\\boxed" not in one and any(map(str.isalnum, one))]
+    return tuple(form % one for one in plain)
