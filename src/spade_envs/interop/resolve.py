@@ -27,12 +27,13 @@ def resolve(target: str, stores: Stores = tuple) -> list[Target]:
         ConfigError: the prefix needs a name after it.
     """
     path = Path(target)
-    if path.is_file():
+    is_file, is_folder = _kind(path)
+    if is_file:
         found = of_file(path)
         if found.error:
             raise ConfigError(f"{target}: {found.error}")
         return [found]
-    if path.is_dir():
+    if is_folder:
         return of_folder(path)
     prefix, colon, rest = target.partition(":")
     if colon and prefix in FRAMEWORKS:
@@ -40,6 +41,14 @@ def resolve(target: str, stores: Stores = tuple) -> list[Target]:
     if path.suffix == ".py":
         raise NotFound(f"{target} is not a file; give a Python file or an id like spade/maze-v0")
     return [_of_store(target, stores)]
+
+
+def _kind(path: Path) -> tuple[bool, bool]:
+    """Return whether it is a file, and a folder; a long list of names is neither."""
+    try:
+        return path.is_file(), path.is_dir()
+    except OSError:
+        return False, False
 
 
 def _of_framework(prefix: str, rest: str) -> list[Target]:

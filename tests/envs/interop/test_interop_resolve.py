@@ -112,3 +112,10 @@ def test_a_registered_source_names_its_library_only_if_it_is_a_known_one():
     assert library_of(EnvSource(code="import reasoning_gym\n")).name == "reasoning-gym"
     for code in ("import os\n", "import gem\nimport textarena\n", "# import gem\n", "import ("):
         assert library_of(EnvSource(code=code)) is None
+
+
+def test_a_list_of_names_may_be_longer_than_any_file_name(tmp_path):
+    names = [f"Problem{number}" for number in range(400)]
+    (tmp_path / "Gym" / "environments").mkdir(parents=True)
+    found = resolve(f"rlve:{tmp_path}#{','.join(names)}")
+    assert [item.name for item in found] == [f"rlve.problem{number}" for number in range(400)]
