@@ -19,6 +19,7 @@ SEED = 424_242
 """First seed; the gates' own are below 2**31 and drawn from each source."""
 COUNT = 200
 PAIRS = 400
+GAMES = 20
 PAID = {"L0.4": 0.5, "L3.2": 0.1, "L3.3": 0.2, "L3.4": 0.2, "L3.5": 0.2, "L3.8": 0.2}
 """Mean above which each gate refuses."""
 GUESSING_ANEW = 0.5
@@ -154,8 +155,9 @@ def repeated(claim: Claim, count: int = COUNT) -> Seen:
     )
 
 
-def moved(claim: Claim, count: int = 20) -> Seen:
+def moved(claim: Claim, count: int = 0) -> Seen:
     """The same seeds give something else: asked again, beside a neighbour, or with a hash seed."""
+    count = count or (COUNT if single_turn(claim.library) else GAMES)
     said = _what_moves(claim, count)
     here = [digests(claim, count)["all"] for _ in range(2)]
     if here[0] != here[1]:
