@@ -196,7 +196,7 @@ class Bench:
         if self.sound.kind in ("text", "published"):
             return self.original.play(spot, actions[-1:]).won
         other = [*actions[:-1], self.box(GARBAGE)]
-        return not self.original.play(spot, other).won
+        return not self.original.play(spot, other).won  # it may also be mere closing words
 
     def share(self, trial: Callable[[Spot], bool | None], least: float = 0.5) -> str | None:
         """Return where a trial succeeds, if it does on enough of the spots that it applies to."""

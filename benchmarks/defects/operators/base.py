@@ -132,15 +132,16 @@ def either(*ways: Mutate) -> Mutate:
 def pays(change: Callable[[str], str | None], *, raw: bool = False) -> Witness:
     """Return the witness for a verifier that is too loose.
 
-    The reference's last answer is changed (`change` gives None where it does not apply); the
-    changed one must win in the mutant and not in the original, and the true one must still win.
+    The answer is changed (`change` gives None where it does not apply); the changed one must win in
+    the mutant and not in the original, and the true one must still win. The last move of a plan is
+    no answer: to read a move leniently pays nobody who does not know the plan.
     """
 
     def witness(bench: Bench) -> str | None:
         def trial(spot: Spot) -> bool | None:
             truth = bench.answer(spot)
             changed = change(truth) if truth is not None else None
-            if changed is None or changed == truth:
+            if changed is None or changed == truth or not bench.decides(spot):
                 return None
             return bench.gains(spot, changed, raw=raw) and not bench.loses(spot)
 

@@ -25,7 +25,7 @@ FAMILIES = {
     START: "compare the whole answer, not its first or last characters",
     PART: "refuse an answer that is cut short",
     EXTRA: "compare the whole answer, not whether it occurs in what was said",
-    LETTERS: "compare the letters in their order",
+    LETTERS: "compare the characters in their order",
     ORDER: "compare the items in their order, or say in the prompt that any order will do",
     FEWER: "refuse a list that lacks items",
     MORE: "refuse a list that holds more items than asked for",
@@ -129,6 +129,9 @@ def _letters(slot: Slot, answer: str) -> Iterator[Miss]:
         yield LETTERS, "its letters reversed", answer[::-1]
         yield LETTERS, "its letters sorted", "".join(sorted(answer))
         yield LETTERS, "two neighbouring letters swapped", _swapped(answer)
+    elif answer.isdecimal() and len(answer) >= 3:  # two swapped digits may be a near number
+        yield LETTERS, "its digits reversed", answer[::-1]
+        yield LETTERS, "its digits sorted", "".join(sorted(answer))
 
 
 def _swapped(answer: str) -> str:
