@@ -59,14 +59,18 @@ class PermitOffice(ToolEnv):
         )
 
     def shorten_lives(self, least):
-        """Give some papers a life that is long enough for the order of `order`."""
-        for name in self.papers:
+        """Give some papers a life that is long enough for the orders in which they are fetched."""
+        brief = [n for n in self.papers if n not in self.wishes and self.draw((True, False))]
+        orders, kept = [self.order({}, wish) for wish in self.wishes], set()
+        for wish in self.wishes:
+            orders.append(self.order(kept, wish))  # what has no end need not be fetched again
+            kept |= {n for n in orders[-1] if n not in brief and n not in self.wishes}
+        for name in brief:
             spans = [0]
-            for order in (self.order({}, wish) for wish in self.wishes):
+            for order in orders:
                 uses = [i for i, later in enumerate(order) if name in self.papers[later]["needs"]]
                 spans += [max(uses) - order.index(name)] if uses else []
-            if name not in self.wishes and self.draw((True, False)):
-                self.papers[name]["life"] = max(least, *spans)
+            self.papers[name]["life"] = max(least, *spans)
 
     def order(self, held, wish):
         """Return the papers still to be fetched for a wish, each after those that it needs."""
