@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
+from typing import Any
 
 from spade_envs.api.answers import answer_of
 from spade_envs.gates.finding import NO_REFERENCE, Finding, failed, passed, skipped
@@ -124,6 +126,9 @@ def _any_order_will_do(prompt: str) -> bool:
 
 def _permuted(answer: str) -> list[str]:
     """Return the items of a list in two other orders; nothing for an answer that is no list."""
+    nested = _as_json(answer)
+    if nested:
+        return [json.dumps(order) for order in _orders(nested)]
     for separator in _SEPARATORS:
         items = answer.strip("[](){}").split(separator)
         if len(items) > 1 and all(item.strip() for item in items):
@@ -132,11 +137,32 @@ def _permuted(answer: str) -> list[str]:
         return []
     if separator == " " and any("=" in item or "+" in item for item in items):
         return []
+    if not all(map(_is_whole, items)):
+        return []
     head = answer[: len(answer) - len(answer.lstrip("[({"))]
     tail = answer[len(answer.rstrip("])}")) :]
-    orders = [items[::-1], [*items[1:], items[0]]]
-    texts = [f"{head}{separator.join(order)}{tail}" for order in orders if order != items]
+    texts = [f"{head}{separator.join(order)}{tail}" for order in _orders(items)]
     return list(dict.fromkeys(texts))
+
+
+def _orders(items: list[Any]) -> list[list[Any]]:
+    orders = [items[::-1], [*items[1:], items[0]]]
+    return [order for order in orders if order != items]
+
+
+def _as_json(answer: str) -> list[Any]:
+    """Return the list that an answer is as JSON, written just as `json.dumps` writes it."""
+    try:
+        found = json.loads(answer)
+    except (ValueError, RecursionError):
+        return []
+    return found if isinstance(found, list) and json.dumps(found) == answer else []
+
+
+def _is_whole(item: str) -> bool:
+    """Whether no bracket or quotation ends in another item, where moving it would break both."""
+    pairs = all(item.count(one) == item.count(two) for one, two in ("[]", "()", "{}"))
+    return pairs and item.count('"') % 2 == 0
 
 
 def _commuted(answer: str) -> list[str]:

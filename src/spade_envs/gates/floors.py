@@ -16,6 +16,7 @@ from spade_envs.gates.thresholds import (
     ADAPTIVE_FAIL,
     ADAPTIVE_WARN,
     CONFIRM_EPISODES,
+    CONFIRM_FURTHER,
     CONSTANT_FAIL,
     CONSTANT_WARN,
     IMMEDIATE_FAIL,
@@ -54,7 +55,9 @@ def goal_open_at_reset(subject: Subject) -> Finding:
                 "its predicate must not hold after reset()",
                 **early.evidence(),
             )
-        if won is not None and rate.mean > IMMEDIATE_FAIL:
+        # A little pay for the form of an answer, without success, is for L3.3 to weigh.
+        reached = any(trace.success for trace in traces)
+        if won is not None and reached and rate.mean > IMMEDIATE_FAIL:
             return failed(
                 f"{name} at once earns {rate.mean:.0%} at level {level}; "
                 "the goal must not hold after reset()",
@@ -122,7 +125,7 @@ def _judged(subject: Subject, level: int, guess: Guess, rate: Rate) -> Finding |
     limits = (ADAPTIVE_FAIL, ADAPTIVE_WARN) if guess.adaptive else (CONSTANT_FAIL, CONSTANT_WARN)
     if rate.mean <= limits[1]:
         return None
-    rate = confirm(subject, guess.policy, level, guess.name)
+    rate = confirm(subject, guess.policy, level, guess.name, limits[0])
     if rate.mean <= limits[1]:
         return None
     text = (
@@ -130,7 +133,7 @@ def _judged(subject: Subject, level: int, guess: Guess, rate: Rate) -> Finding |
         "enlarge the answer space or end the episode on a wrong answer"
     )
     evidence = {"level": level, "policy": guess.name, "floor": rate.as_json()}
-    if rate.mean <= limits[0]:
+    if not rate.surely_above(limits[0]):
         return warned(text, **evidence)
     traces = subject.play(guess.policy, level, subject.seeds, name=guess.name, fresh=False)
     example = max(traces, key=subject.score)
@@ -156,8 +159,17 @@ def _measured(subject: Subject) -> dict[tuple[int, Guess], Rate]:
     return {**found.clean, **rates}
 
 
-def confirm(subject: Subject, policy: Policy, level: int, name: str) -> Rate:
-    """Measure a suspicious policy on fresh seeds, so that having looked at many is no bias."""
-    seeds = subject.other_seeds(CONFIRM_EPISODES)
-    traces = subject.play(policy, level, seeds, name=name, fresh=False)
-    return Rate.of([subject.score(trace) for trace in traces])
+def confirm(subject: Subject, policy: Policy, level: int, name: str, limit: float) -> Rate:
+    """Measure a suspicious policy on fresh seeds, so that having looked at many is no bias.
+
+    A mean above the limit, but not surely so, is measured on many more: luck is no verdict.
+    """
+    seeds = subject.other_seeds(CONFIRM_FURTHER)
+    scores: list[float] = []
+    for some in (seeds[:CONFIRM_EPISODES], seeds[CONFIRM_EPISODES:]):
+        traces = subject.play(policy, level, some, name=name, fresh=False)
+        scores += [subject.score(trace) for trace in traces]
+        rate = Rate.of(scores)
+        if rate.mean <= limit or rate.surely_above(limit):
+            break
+    return rate

@@ -11,7 +11,7 @@ from spade_envs.types import Json
 Z_95 = 1.959963984540054
 
 
-def wilson(successes: int, trials: int, *, z: float = Z_95) -> tuple[float, float]:
+def wilson(successes: float, trials: int, *, z: float = Z_95) -> tuple[float, float]:
     """Return the Wilson score interval of a success rate; (0, 1) if there were no trials.
 
     Args:
@@ -47,6 +47,14 @@ class Rate:
         """Return the rate of `scores`, each in [0, 1]; a score above 0.5 is a success."""
         wins = sum(score > 0.5 for score in scores)
         return cls(wins, len(scores), sum(scores) / len(scores) if scores else 0.0)
+
+    def surely_above(self, limit: float) -> bool:
+        """Whether the mean is above `limit` by more than luck: the lower end of its interval is.
+
+        Scores between 0 and 1 vary less than wins and losses of the same mean, so that the Wilson
+        interval is wide enough for them.
+        """
+        return wilson(min(1.0, self.mean) * self.trials, self.trials)[0] > limit
 
     def as_json(self) -> dict[str, Json]:
         """Return the rate with its 95 % Wilson interval as plain JSON."""

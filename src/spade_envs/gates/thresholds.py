@@ -36,7 +36,11 @@ MIN_LEAK_ANSWERS = 3
 at the same place before it is earned (L3.10)."""
 
 CONFIRM_EPISODES = 100
-"""Fresh episodes that a suspicious floor is measured again on, so that luck is not a verdict."""
+CONFIRM_FURTHER = 1000
+CONFIRM_PAIRS = 100
+"""Fresh episodes that a suspicious floor is measured again on, so many of them in all where it is
+above the limit, but its interval is not (L3.3, L3.4), and seeds with fresh references (L3.5): luck
+is not a verdict."""
 
 MAX_SOURCE_BYTES = 262_144
 MAX_MEMORY_SHARE = 0.8

@@ -1,0 +1,114 @@
+"""A floor just above its limit is measured again before it refuses anybody."""
+
+import pytest
+
+from envs.gates.subjects import judge, subject_of
+from spade_envs.gates.alternatives import accepts_alternatives
+from spade_envs.gates.binding import bound_to_its_seed, no_best_constant
+from spade_envs.gates.floors import confirm, goal_open_at_reset, low_floor
+from spade_envs.gates.policies import constant
+from spade_envs.gates.stats import Rate
+
+CHOICE = '''
+from spade_envs.api import TextEnv, answer_of
+
+
+class Choice(TextEnv):
+    """Name the colour that a number between 0 and 9999 stands for."""
+
+    max_turns = 1
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed, options=options)
+        number = self.draw_int(0, 9999)
+        self.answer = "red" if number < RED else f"c{number}"
+        return f"Which colour is {number}? Answer in a box.", {}
+
+    def step(self, action):
+        if answer_of(action) == self.answer:
+            return self.win("Right.")
+        return self.lose("Wrong.", reward=FORM)
+
+    def solution(self):
+        return [f"\\\\boxed{{{self.answer}}}"]
+'''
+
+
+def choice(red, form="0.0"):
+    return CHOICE.replace("RED", str(red)).replace("FORM", form)
+
+
+@pytest.mark.parametrize(("red", "sure"), [(1500, False), (2000, False), (3000, True)])
+def test_a_fixed_answer_fails_only_when_it_is_surely_above_the_limit(red, sure):
+    assert (judge(choice(red), no_best_constant, seeds=20).outcome == "fail") is sure
+
+
+def test_further_episodes_are_played_only_near_the_limit():
+    subject = subject_of(choice(2400), seeds=20)
+    try:
+        near = confirm(subject, constant("\\boxed{red}"), 0, "red", 0.2)
+        far = confirm(subject, constant("\\boxed{red}"), 0, "red", 0.05)
+    finally:
+        subject.close()
+    assert (near.trials, far.trials) == (1000, 100)
+    assert near.mean == pytest.approx(0.24, abs=0.04)
+
+
+def test_another_seeds_answer_is_measured_on_fresh_seeds_before_it_refuses():
+    # Two of one colour meet with a chance of 0.2, 0.45 squared.
+    assert judge(choice(4500), bound_to_its_seed, seeds=20).outcome != "fail"
+    finding = judge(choice(8000), bound_to_its_seed, seeds=20)
+    assert finding.outcome == "fail"
+
+
+def test_pay_for_the_form_is_no_goal_that_holds_at_reset():
+    paid = judge(choice(0, form="0.15"), goal_open_at_reset)
+    assert paid.outcome == "pass"
+    assert judge(choice(0, form="0.15"), low_floor).outcome == "warn"
+
+
+@pytest.mark.parametrize(
+    ("mean", "trials", "sure"),
+    [(0.21, 100, False), (0.29, 100, True), (0.21, 10_000, True), (1.0, 3, True), (0.0, 9, False)],
+)
+def test_the_lower_end_of_the_interval_decides(mean, trials, sure):
+    assert Rate(0, trials, mean).surely_above(0.2) is sure
+
+
+NESTED = '''
+import json
+
+from spade_envs.api import TextEnv, answer_of
+
+
+class Groups(TextEnv):
+    """Put numbers into groups by their last digit."""
+
+    max_turns = 1
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed, options=options)
+        self.groups = [[f"a{self.draw_int(10, 99)}", "b"], [f"c{self.draw_int(10, 99)}", "d"]]
+        return f"Answer with the groups in any order, as JSON. Key: {self.groups}", {}
+
+    def step(self, action):
+        try:
+            said = json.loads(answer_of(action))
+            right = JUDGED
+        except (ValueError, TypeError):
+            right = False
+        return self.win("Right.") if right else self.lose("Wrong.")
+
+    def solution(self):
+        return ["<answer>" + json.dumps(self.groups) + "</answer>"]
+'''
+
+
+@pytest.mark.parametrize(
+    ("judged", "outcome"),
+    [("sorted(said) == self.groups", "pass"), ("said == self.groups", "fail")],
+)
+def test_groups_of_items_are_reordered_whole(judged, outcome):
+    finding = judge(NESTED.replace("JUDGED", judged), accepts_alternatives)
+    assert finding.outcome == outcome
+    assert finding.evidence.get("played", 1) > 0
