@@ -229,6 +229,13 @@ DEFECTS = (
         SUMS,
         _RESET,
         f'{_RESET}        self.runs = getattr(self, "runs", 0) + 1\n',
+        ("L1.8",),
+    ),
+    Defect(
+        "remembers its episodes",
+        SUMS,
+        _RESET,
+        f'{_RESET}        self.seen = (getattr(self, "seen", None),)\n',
         ("L2.3",),
     ),
     Defect(
@@ -385,7 +392,7 @@ DEFECTS = (
         'done=lambda s: s[name]["street"] == street),',
         'done=lambda s: s[name]["street"] == street),\n'
         '            Task("Keep it so.", done=lambda s: s[name]["street"] == street),',
-        ("L3.2",),
+        ("L3.2", "L3.14"),
     ),
     Defect(
         "more guesses than numbers",
@@ -602,6 +609,7 @@ _EXTRA = {
         '            return self.lose("Worn out.")\n        if given ==',
     ),
     "tires after many episodes": (_IF, f"{_IF[:-1]} and self.runs < 18:"),
+    "remembers its episodes": (_IF, f"{_IF[:-1]} and repr(self.seen).count('(') < 18:"),
     "a copy shares its state": (
         "self.go_on(self.place())",
         "self.go_on(self.place() + str(self.tired()))",
