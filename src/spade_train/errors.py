@@ -1,0 +1,27 @@
+"""Every exception that spade_train raises on purpose, beside those of spade_envs.
+
+    SpadeError (spade_envs.errors)
+    ├─ ConfigError [ValueError]     a setting that cannot be used (from spade_envs)
+    └─ TrainError                   base of the training package's own errors
+        ├─ DataError [ValueError]   numbers handed to the maths have a wrong shape or range
+        └─ StateError [ValueError]  a saved state that cannot be read back
+
+What an environment does wrong is data: an `EpisodeResult` with a `fault`, never an exception.
+All are picklable: they keep their arguments in `args`.
+"""
+
+from __future__ import annotations
+
+from spade_envs.errors import SpadeError
+
+
+class TrainError(SpadeError):
+    """Base of every error that spade_train raises on purpose."""
+
+
+class DataError(TrainError, ValueError):
+    """Raised when numbers handed to the training maths have a wrong shape, type or range."""
+
+
+class StateError(TrainError, ValueError):
+    """Raised when a saved state cannot be read back."""
