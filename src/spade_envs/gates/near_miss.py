@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from spade_envs.api.tool_env import same_answer
 from spade_envs.gates.finding import NO_REFERENCE, Finding, failed, passed, skipped, warned
 from spade_envs.gates.misses import (
     EXTRA,
@@ -24,14 +25,20 @@ from spade_envs.gates.misses import (
 )
 from spade_envs.gates.reference import wins
 from spade_envs.gates.slots import Case, Slot, items_of, slot_of
-from spade_envs.gates.stats import Rate
+from spade_envs.gates.stats import Rate, wilson
 from spade_envs.gates.subject import Subject
-from spade_envs.gates.thresholds import MIN_SLACK_SEEDS, SLACK_CONTROL, SLACK_SHARE
+from spade_envs.gates.thresholds import (
+    CROSS_SEED_FAIL,
+    MIN_SLACK_SEEDS,
+    SLACK_CONTROL,
+    SLACK_SHARE,
+)
 from spade_envs.gates.trace import Trace
 
 SCREEN = 2
 CONFIRM = 12
 CONTROLS = 2
+NOTHING = "zzz"
 
 _STATED = {
     NUMBER: r"within \S+ (?:of|%|per)|toleran|approximat|roughly|estimat|\u00b1|\+/-|plus or minus"
@@ -111,7 +118,52 @@ def near_misses_lose(subject: Subject) -> Finding:
         if finding is not None and finding.outcome == "fail":
             return finding
         warning = warning or finding
+    for slot in slots:
+        finding = _any_answer_wins(subject, slot)
+        if finding is not None:
+            return finding
     return warning or passed(f"{len(played)} near misses lose", played=len(played))
+
+
+def _any_answer_wins(subject: Subject, slot: Slot) -> Finding | None:
+    """Fail if, at the end of the right way, the answers of other seeds win as well.
+
+    Where the whole reference is one answer, L3.5 asks the same. Words that win as any others would
+    are no answer.
+    """
+    if all(len(case.actions) == 1 for case in slot.cases):
+        return None
+    if not any(wins(subject, trace) for _, trace in _with_others(subject, slot, SCREEN)):
+        return None
+    blind = [slot.job(case, slot.form(NOTHING)) for case in slot.cases[:SCREEN]]
+    if any(wins(subject, trace) for trace in subject.plain.run(blind, fresh=False)):
+        return None
+    slot = widened(subject, slot, CONFIRM)
+    played = _with_others(subject, slot, CONFIRM)
+    rate = Rate.of([float(wins(subject, trace)) for _, trace in played])
+    if wilson(rate.successes, rate.trials)[0] <= CROSS_SEED_FAIL:
+        return None
+    case, example = next((case, trace) for case, trace in played if wins(subject, trace))
+    return failed(
+        f"the answer of another seed in place of the right one wins {rate.mean:.0%} at level "
+        f"{slot.level}; compare the answer with the instance's own",
+        other_answer=rate.as_json(),
+        right_answer=case.answer,
+        **example.evidence(),
+    )
+
+
+def _with_others(subject: Subject, slot: Slot, count: int) -> list[tuple[Case, Trace]]:
+    """Play references that end in another seed's answer, a few for each of the first cases."""
+    played = []
+    for case in slot.cases[:count]:
+        others = [slot.other(case, offset) for offset in range(len(slot.cases))]
+        wrong = [text for text in others if text and not same_answer(text, case.answer)]
+        played += [
+            (case, slot.job(case, slot.form(text))) for text in list(dict.fromkeys(wrong))[:4]
+        ]
+    traces = subject.plain.run([job for _, job in played], fresh=False)
+    return [(case, trace) for (case, _), trace in zip(played, traces, strict=True)]
 
 
 def answers_of(subject: Subject, levels: Sequence[int]) -> list[Slot]:

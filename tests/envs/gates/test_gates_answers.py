@@ -94,6 +94,15 @@ def test_slack_that_accepts_near_misses_is_refused(name):
     assert finding.evidence["right_answer"] not in ("", said["action"])
 
 
+def test_other_answers_that_win_at_the_end_of_the_right_way_are_refused():
+    even = "given.isascii() and given.isdigit() and int(given) % 2 == int(self.number) % 2"
+    code = spoilt(answers.QUESTIONS, ("given == self.number", even))
+    finding = finding_of(near_misses_lose, code)
+    assert finding.outcome == "fail", finding
+    assert 0.25 < finding.evidence["other_answer"]["mean"] < 0.75
+    assert finding.evidence["transcript"][-1]["reward"] == 1.0
+
+
 def test_slack_that_the_prompt_states_is_no_failure():
     code = spoilt(SLACK["within one"][0], SLACK["within one"][1:])
     code = spoilt(code, ("Reply with the number.", "A number within 1 of it is near enough."))
