@@ -34,7 +34,7 @@ from spade_envs.gates import GATES_VERSION
 )
 @click.option(
     "--again",
-    type=click.Choice(["no", "missed", "all"]),
+    type=click.Choice(["no", "missed", "changed", "all"]),
     default="no",
     help="Which kept verdicts to repeat.",
 )
@@ -95,12 +95,20 @@ def progress(console: Console) -> suite.Progress:
 
 def repeated(again: str):  # type: ignore[no-untyped-def]
     """Return which kept verdicts on mutants to repeat."""
-    return lambda row: again == "all" or (again == "missed" and not row["failed"])
+    return lambda row: (
+        again == "all"
+        or (again != "no" and not row["failed"])
+        or (again == "changed" and row.get("judges") != suite.judges())
+    )
 
 
 def accused(again: str):  # type: ignore[no-untyped-def]
     """Return which kept verdicts on sound variants to repeat."""
-    return lambda row: again == "all" or (again == "missed" and bool(row.get("failed")))
+    return lambda row: (
+        again == "all"
+        or (again != "no" and bool(row.get("failed")))
+        or (again == "changed" and row.get("judges") != suite.judges())
+    )
 
 
 def show(console: Console, found: Figures) -> None:

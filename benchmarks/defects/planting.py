@@ -59,6 +59,20 @@ def code_of(planted: Planted) -> str:
     raise LookupError(f"{planted.operator} has no candidate {planted.candidate} any more")
 
 
+def is_current(planted: Planted) -> bool:
+    """Whether a mutant is still what today's environments and operators make."""
+    try:
+        code = code_of(planted)
+    except LookupError:
+        return False
+    return hashlib.sha256(code.encode()).hexdigest() == planted.sha256
+
+
+def plant_again(planted: Planted) -> Planted:
+    """Plant an operator in an environment that was changed since."""
+    return plant_in(BY_ID[planted.operator], sound()[planted.environment])
+
+
 def plant(operator_id: str, wanted: int) -> Iterator[Planted]:
     """Plant one operator until so many mutants are effective or no environments are left."""
     operator = BY_ID[operator_id]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import hashlib
 import json
 import os
 import threading
@@ -14,6 +15,7 @@ from multiprocessing import get_context, parent_process
 from pathlib import Path
 from typing import Any
 
+import spade_envs
 from benchmarks.defects import planting
 from benchmarks.defects.baselines import judge
 from benchmarks.defects.bench import NotLoadedError, Side
@@ -31,6 +33,16 @@ from spade_envs.types import EnvSource, Limits, Report
 LIMITS = Limits(load_timeout_s=10.0, reset_timeout_s=5.0, step_timeout_s=1.5)
 ORIGINAL = "original"
 """Name of the rewrite that changes nothing."""
+
+
+@functools.cache
+def judges() -> str:
+    """Return a fingerprint of the code that judges, which changes more often than its version."""
+    digest = hashlib.sha256()
+    for room in ("gates", "api", "sandbox"):
+        for path in sorted((Path(spade_envs.__file__).parent / room).rglob("*.py")):
+            digest.update(path.read_bytes())
+    return digest.hexdigest()[:12]
 
 
 @dataclass(frozen=True)
@@ -76,6 +88,8 @@ def run_parallel(
 ) -> Iterator[tuple[Any, Any]]:
     """Yield each task with what `work` makes of it, as they are done."""
     tasks = list(tasks)
+    if not tasks:
+        return
     context = get_context("spawn")
     with ProcessPoolExecutor(jobs, mp_context=context, initializer=_end_with_parent) as pool:
         futures = {pool.submit(work, task): task for task in tasks}
@@ -103,9 +117,12 @@ def plant_all(
     ledger = Ledger(folder / "planted.jsonl")
     tasks = [(operator, wanted) for operator in operators]
     left = [task for task in tasks if _key(task) not in ledger.rows]
-    for task, rows in run_parallel(_plant, left, jobs, "planting", progress) if left else ():
+    for task, rows in run_parallel(_plant, left, jobs, "planting", progress):
         ledger.add(_key(task), {"planted": rows})
-    return [Planted(**row) for task in tasks for row in ledger.rows[_key(task)]["planted"]]
+    found = [Planted(**row) for task in tasks for row in ledger.rows[_key(task)]["planted"]]
+    old = [one for one in found if one.witness and not planting.is_current(one)]
+    anew = dict(run_parallel(planting.plant_again, old, jobs, "planting again", progress))
+    return [anew.get(one, one) for one in found]
 
 
 def _key(task: tuple[str, int]) -> str:
@@ -130,7 +147,7 @@ def judge_all(
     keys = {f"{sha}/{GATES_VERSION}": one for sha, one in found.items()}
     left = [one for key, one in keys.items() if key not in ledger.rows or again(ledger.rows[key])]
     left.sort(key=lambda one: one.sha256)  # so that a run that is stopped has seen a bit of all
-    for one, row in run_parallel(_judge, left, jobs, "judging", progress) if left else ():
+    for one, row in run_parallel(_judge, left, jobs, "judging", progress):
         ledger.add(f"{one.sha256}/{GATES_VERSION}", row)
     return {one.sha256: _verdict(ledger.rows[key]) for key, one in keys.items()}
 
@@ -173,6 +190,7 @@ def _row(report: Report) -> dict[str, Any]:
         "warned": [result.gate for result in report.results if result.outcome == "warn"],
         "message": failures[0].message[:300] if failures else "",
         "accepted": report.accepted,
+        "judges": judges(),
     }
 
 
@@ -202,7 +220,7 @@ def judge_variants(
     }
     backward = {pair: key for key, pair in left.items()}
     done = run_parallel(_judge_variant, left.values(), jobs, "sound variants", progress)
-    for pair, row in done if left else ():
+    for pair, row in done:
         ledger.add(backward[pair], row)
     return {pair: ledger.rows[key] for key, pair in keys.items()}
 
