@@ -9,7 +9,6 @@ from typing import Any
 
 _TAGS = (("<answer>", "</answer>"), ("\\boxed{", "}"))
 _NAMED = re.compile(r"an answer with (.*?) instead of the right one wins")
-_SHOWN = re.compile(r"stands? in the first observation after (['\"])(.*?)\1 for", re.DOTALL)
 
 
 @dataclass(frozen=True)
@@ -66,8 +65,8 @@ def _claim(library: str, name: str, result: Mapping[str, Any]) -> Claim:
         kind, detail = "edited", found.group(1)
     elif gate == "L3.7":
         kind, detail = "edited", str(evidence.get("kind", ""))
-    elif gate == "L3.10" and (found := _SHOWN.search(message)):
-        kind, detail = "shown", found.group(2)
+    elif gate == "L3.10" and evidence.get("channel") == "the first observation":
+        kind, detail = "shown", str(evidence.get("after", ""))
     elif gate in ("L1.1", "L1.2", "L1.3", "L1.4"):
         kind = "raises"
         texts = texts or (_raised_on(message),)

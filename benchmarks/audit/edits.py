@@ -49,6 +49,11 @@ def _without_last_item(answer: str, other: str) -> str | None:
     return separator.join(found[:-1]) if len(found) > 1 else None
 
 
+def _one_item_more(answer: str, other: str) -> str | None:
+    separator, found = _items(answer)
+    return f"{answer}{separator}{_items(other)[1][0]}" if len(found) > 1 else None
+
+
 def _reversed_items(answer: str, other: str) -> str | None:
     separator, found = _items(answer)
     return separator.join(found[::-1]) if len(found) > 2 else None
@@ -70,6 +75,7 @@ EDITS: dict[str, Edit] = {
     "its letters sorted": lambda answer, other: "".join(sorted(answer)),
     "its last item left out": _without_last_item,
     "only its first item": lambda answer, other: _items(answer)[1][0],
+    "one item too many": _one_item_more,
     "its items reversed": _reversed_items,
     "denied with 'not'": lambda answer, other: f"not {answer}",
     "with '(this is wrong)' after it": lambda answer, other: f"{answer} (this is wrong)",

@@ -19,6 +19,8 @@ SCREEN = 4
 """Other seeds that each is tried on at first."""
 FIRST = 6
 """Seeds that are looked at first; the others follow if one of them was won."""
+HALF = 0.5
+"""Share of the greatest return below which a success counts as none: it took a roundabout way."""
 OFFSETS = (1, 3)
 MIN_OTHERS = 5
 """Other answers that a hedge must hold."""
@@ -40,7 +42,7 @@ def no_best_constant(subject: Subject) -> Finding:
             share = rate.mean
             if rate.surely_above(CONSTANT_FAIL):
                 return failed(
-                    f"one fixed answer wins {share:.0%} of the seeds at level {level}; "
+                    f"one fixed answer earns {share:.0%} over the seeds of level {level}; "
                     "enlarge the answer space or compare with the instance's own answer",
                     level=level,
                     best_constant=rate.as_json(),
@@ -49,7 +51,7 @@ def no_best_constant(subject: Subject) -> Finding:
         best[str(level)] = round(share, 4)
     highest = max(best.values(), default=0.0)
     make = warned if highest > CONSTANT_FAIL else passed
-    return make(f"the best fixed answer wins {highest:.0%} of the seeds", best_constant=best)
+    return make(f"the best fixed answer earns {highest:.0%}", best_constant=best)
 
 
 def _shares(subject: Subject) -> dict[int, dict[Actions, float]]:
@@ -97,12 +99,13 @@ def bound_to_its_seed(subject: Subject) -> Finding:
         boasting = [trace for trace in played if subject.top > 0 and trace.boasts]
         if boasting:
             return failed(BOASTS, **boasting[0].evidence())
-        rate = Rate.of([subject.score(trace) for trace in played])
+        rate = _won(subject, played)
         if rate.mean > CROSS_SEED_FAIL and not rate.surely_above(CROSS_SEED_FAIL):
             played = subject.plain.run(_swapped(subject, level, further=True), fresh=False)
-            rate = Rate.of([subject.score(trace) for trace in played])
+            rate = _won(subject, played)
         shares[str(level)] = rate.as_json()
-        highest = max(highest, rate.mean)
+        paid = sum(map(subject.score, played)) / max(1, len(played))
+        highest = max(highest, paid)
         if rate.surely_above(CROSS_SEED_FAIL):
             return failed(
                 f"the reference of another seed wins {rate.mean:.0%} at level {level}; "
@@ -119,7 +122,12 @@ def bound_to_its_seed(subject: Subject) -> Finding:
                 level=level,
             )
     make = warned if highest > CROSS_SEED_FAIL else passed
-    return make(f"the reference of another seed wins at most {highest:.0%}", cross_seed=shares)
+    return make(f"the reference of another seed earns at most {highest:.0%}", cross_seed=shares)
+
+
+def _won(subject: Subject, traces: list[Trace]) -> Rate:
+    """Return how often episodes ended in success; partial credit for a wrong answer is none."""
+    return Rate.of([float(t.success and subject.score(t) > HALF) for t in traces])
 
 
 def _played(subject: Subject, jobs: dict[int, list[Job]]) -> dict[int, list[Trace]]:

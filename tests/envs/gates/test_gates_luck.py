@@ -61,6 +61,11 @@ def test_another_seeds_answer_is_measured_on_fresh_seeds_before_it_refuses():
     assert finding.outcome == "fail"
 
 
+def test_partial_credit_for_another_seeds_answer_is_a_warning():
+    finding = judge(choice(0, form="0.4"), bound_to_its_seed, seeds=20)
+    assert (finding.outcome, "earns at most 40%" in finding.message) == ("warn", True)
+
+
 def test_pay_for_the_form_is_no_goal_that_holds_at_reset():
     paid = judge(choice(0, form="0.15"), goal_open_at_reset)
     assert paid.outcome == "pass"
