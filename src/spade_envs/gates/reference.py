@@ -86,12 +86,19 @@ def _why(subject: Subject, trace: Trace) -> str:
     if not trace.steps:
         return f"solution() gives no action {at}"
     if not trace.done:
-        return f"the episode goes on after the last action of solution() {at}"
+        return f"the episode goes on after the last action of solution() {at}{_boxing(subject)}"
     if len(trace.steps) < len(subject.solution(trace.level, trace.seed or 0)):  # type: ignore[arg-type]
         return f"the episode ends before the last action of solution() {at}"
     if abs(trace.total - subject.top) > RETURN_TOLERANCE:
         return f"it returns {trace.total:g} instead of {subject.top:g} {at}"
     return f"the last info lacks success = True {at}"
+
+
+def _boxing(subject: Subject) -> str:
+    """Return what an author of the published shape may not know of the actions that are played."""
+    if subject.interface.api != "published-1":
+        return ""
+    return r"; a bare answer of solution() is played in \boxed{}, so step() must read it there"
 
 
 Variant = Callable[[str], str | None]
