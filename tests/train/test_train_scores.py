@@ -219,6 +219,15 @@ def test_one_feasible_level_is_enough_and_hopeless_ones_pay_nothing():
     assert both["learnability"] == pytest.approx(0.5)
 
 
+def test_the_reader_takes_of_what_the_agent_loses_and_levels_weigh_by_episodes():
+    quarter = [*arm([1, 0, 0, 0] * 4), *arm([1] * 5 + [0] * 11, hinted=True)]
+    # 5/16 - 4/16 is the regret; a reader that wins 1 in 24 explains 1/24 * 3/4 of it.
+    terms = frontier(quarter, hint=hint(reader_success=1 / 24))
+    assert terms["gain"] == pytest.approx((1 / 16 - 1 / 32) / 0.15)
+    sure = [*arm([1] * 48, level=1), *arm([1] * 48, level=1, hinted=True)]
+    assert frontier([*HALF, *sure])["learnability"] == pytest.approx(16 / 64)
+
+
 def test_one_episode_is_no_evidence():
     assert frontier([*arm([1]), *arm([1], hinted=True)])["score"] == 0.0
 
