@@ -155,7 +155,8 @@ def stored_source(ref: str, store: str, digest: str | None) -> tuple[EnvSource, 
     if digest is not None and record.digest != digest:
         raise Corrupt(
             f"{record.id} in {store} has digest {record.digest[:19]}..., registered was "
-            f"{digest[:19]}...; run spade-envs verify, or register the store again"
+            f"{digest[:19]}...; if its files were changed by hand, run spade-envs verify, then "
+            f"spade-envs reindex --store {store}, and register the store again"
         )
     return opened.source(record), record.digest
 
