@@ -90,7 +90,7 @@ def _hidden(subject: Subject, traces: Sequence[Trace], parts: Sequence[str]) -> 
     """Return the parts that no agent is shown before it needs them."""
     tools = json.dumps(subject.interface.tools, ensure_ascii=False)
     shown = [_before_use(trace) + tools for trace in traces]
-    return [part for part in parts if not any(_shows(text, part) for text in shown)]
+    return [part for part in parts if not any(shows(text, part) for text in shown)]
 
 
 def _before_use(trace: Trace) -> str:
@@ -98,13 +98,21 @@ def _before_use(trace: Trace) -> str:
     return "\n".join([trace.start.observation, *replies])
 
 
-def _shows(text: str, part: str) -> bool:
+def shows(text: str, part: str) -> bool:
+    """Return whether a text tells an agent that it may use a word or sign."""
     if len(part) == 1 and part.isalpha() and _letter_told(text.casefold(), part):
         return True
     if part.isalnum():
-        return re.search(rf"(?<![^\W\d_]){re.escape(part)}(?![^\W\d_])", text, re.I) is not None
+        return _stands_alone(text, part) or (
+            part.isalpha() and all(_stands_alone(text, letter) for letter in set(part))
+        )
     named = _NAMED.get(part)
     return part in _COMMON or part in text or (named is not None and named in text.casefold())
+
+
+def _stands_alone(text: str, part: str) -> bool:
+    """Whether a text holds a word; a row of moves such as `bws` is told by its letters."""
+    return re.search(rf"(?<![^\W\d_]){re.escape(part)}(?![^\W\d_])", text, re.I) is not None
 
 
 def _letter_told(text: str, letter: str) -> bool:
@@ -161,7 +169,7 @@ def _judged(
         [Job(level, traces[0].seed, script([text] * 2)) for text in ASKS], fresh=False
     )
     replies = [got.observation for trace in asked for _, got in trace.steps if not got.done]
-    told = [part for part in hidden if any(_shows(text, part) for text in replies)]
+    told = [part for part in hidden if any(shows(text, part) for text in replies)]
     text = f"the references use {names} at level {level}, which the agent is not shown"
     evidence = {"hidden": list(hidden), **traces[0].evidence()}
     if len(told) == len(hidden):

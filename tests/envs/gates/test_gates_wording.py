@@ -5,7 +5,7 @@ import pytest
 from envs.gates import answer_zoo as answers
 from envs.gates.gatebench import finding_of, spoilt
 from envs.gates.zoo import PARCELS, WALK
-from spade_envs.gates.wording import parts_of, states_its_format
+from spade_envs.gates.wording import parts_of, shows, states_its_format
 
 SUM = "if given == str(self.left + self.right):"
 SOLVED = "return [str(self.left + self.right)]"
@@ -77,3 +77,10 @@ def test_words_inside_codes_are_no_syntax():
     assert parts_of("move e2e4") == {"move"}
     assert parts_of("A>B, c") == {"a", ">", "b", ",", "c"}
     assert parts_of('<tool_call>{"name": "x", "arguments": {}}</tool_call>') == set()
+
+
+def test_moves_in_a_row_are_told_by_their_letters():
+    prompt = "Each hour you buy one unit (B), sell one (S) or wait (W)."
+    assert shows(prompt, "bsw")
+    assert not shows(prompt, "bad")
+    assert not shows("Buy, sell or wait.", "bsw")
