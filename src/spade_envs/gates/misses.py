@@ -132,6 +132,11 @@ def _letters(slot: Slot, answer: str) -> Iterator[Miss]:
     elif answer.isdecimal() and len(answer) >= 3:  # two swapped digits may be a near number
         yield LETTERS, "its digits reversed", answer[::-1]
         yield LETTERS, "its digits sorted", "".join(sorted(answer))
+    else:
+        separator, items = items_of(answer)
+        if len(items) > 1 and all(item.isalpha() and len(item) >= 3 for item in items):
+            turned = [item[::-1] for item in items]
+            yield LETTERS, "the letters of its items reversed", separator.join(turned)
 
 
 def _swapped(answer: str) -> str:
