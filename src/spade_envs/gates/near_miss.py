@@ -38,7 +38,7 @@ from spade_envs.gates.trace import Trace
 SCREEN = 2
 CONFIRM = 12
 CONTROLS = 2
-NOTHING = "zzz"
+NOTHING = "nothing that anyone has asked for"
 
 _STATED = {
     NUMBER: r"within \S+ (?:of|%|per)|toleran|approximat|roughly|estimat|\u00b1|\+/-|plus or minus"
