@@ -105,3 +105,7 @@ ALTERNATIVE_SEEDS = 6
 MIN_REFUSED_SEEDS = 3
 """Seeds on which other right answers are played, and on how many a checker or prompt must be
 contradicted (L3.17); what the environment itself lists in alternatives() must always win."""
+
+MIN_ALIKE_SEEDS, MIN_ALIKE_ANSWERS = 5, 3
+"""Seeds that show the same text, and different answers among them, from which on nobody can know
+the answer (L3.15)."""

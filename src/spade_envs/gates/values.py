@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 
 from spade_envs.api.answers import answer_of
 from spade_envs.gates.finding import Finding, failed, passed, skipped, warned
+from spade_envs.gates.knowable import answers_can_be_known
 from spade_envs.gates.lane import Job
 from spade_envs.gates.policies import script
 from spade_envs.gates.reference import wins
@@ -110,7 +111,7 @@ def _said_twice(action: str, observation: str) -> bool:
 def values_can_be_found(subject: Subject) -> Finding:
     """L3.15: every value that the reference uses is shown by the user or by a tool."""
     if not subject.interface.tools:
-        return passed(NO_TOOLS)
+        return answers_can_be_known(subject)
     if not subject.has_reference:
         return skipped("needs a reference that calls the tools; add solution()")
     for level in subject.edge_levels:
