@@ -23,6 +23,7 @@ from spade_envs.gates.misses import (
     offsets_of,
     shares_of,
 )
+from spade_envs.gates.nonsense import is_list, takes_nonsense
 from spade_envs.gates.reference import wins
 from spade_envs.gates.slots import Case, Slot, items_of, slot_of
 from spade_envs.gates.stats import Rate, wilson
@@ -248,6 +249,8 @@ def _judged(subject: Subject, slack: _Slack) -> Finding | None:
         sure = sure and (regular or any({f"+{n} %", f"-{n} %"} <= kinds for n in PER_CENT))
     elif family == ORDER:
         sure = "its items reversed" in kinds
+    elif family in (START, MORE) and all(map(is_list, slack.tried)):
+        sure = sure and takes_nonsense(subject, slack.slot, slack.tried, kinds)
     example = next(iter(slack.won.values()))[0]
     text = (
         f"an answer with {' or '.join(sorted(kinds)) or example[0]} instead of the right one wins "

@@ -49,6 +49,13 @@ TEXTS = (
 """What an agent may say instead of an answer."""
 ALL_TEXTS = "\n".join(TEXTS)
 NEUTRAL = "The weather is fine today, and the harbour is full of boats."
+AMOUNTS = {
+    "10/10": ("3/3", "1/1", "1"),
+    "reward=1": ("1", "x=1"),
+    "reward = 1.0": ("1.0", "x = 1.0"),
+    "score: 100": ("100", "x: 100"),
+}
+"""Texts that a scorer may read as a number, and others that it would read as the same one."""
 CONFIRM = 12
 MOST_TOOLS = 12
 
@@ -136,6 +143,12 @@ def _judged(subject: Subject, one: _Try) -> Finding | None:
     )
     if rate.mean <= CONSTANT_FAIL or control.mean >= rate.mean / 2:
         return None
+    if one.text in AMOUNTS:  # it may be the right answer to some tasks, as may its equals
+        equals = subject.plain.run(
+            [one.job(s, text) for s in seeds for text in AMOUNTS[one.text]], fresh=False
+        )
+        if any(map(subject.score, equals)):
+            return None
     example = max(traces, key=subject.score)
     said = one.text if one.text in TEXTS else "a note to the grader"
     return failed(

@@ -1,0 +1,84 @@
+"""Tasks with many right answers are not taken for careless checkers (L3.6, L3.8)."""
+
+import pytest
+
+from envs.gates.subjects import judge
+from spade_envs.gates.near_miss import near_misses_lose
+from spade_envs.gates.override import override_loses
+
+TOWNS = '''
+from spade_envs.api import TextEnv, answer_of
+
+
+class Towns(TextEnv):
+    """Name towns of a league; nearly all towns on the map belong to it."""
+
+    max_turns = 1
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed, options=options)
+        names = self.draw_many([f"town{number}" for number in range(100, 400)], 30)
+        self.league, strangers = names[:29], names[29:]
+        listed = ", ".join(sorted(names))
+        return f"Not in the league: {strangers[0]}. All: {listed}. Name five of the league.", {}
+
+    def step(self, action):
+        said = answer_of(action).split(" ")
+        if JUDGED:
+            return self.win("Right.")
+        return self.lose("Wrong.")
+
+    def solution(self):
+        return ["\\\\boxed{" + " ".join(self.league[:5]) + "}"]
+'''
+ROOMY = "len(set(said)) == 5 and set(said) <= set(self.league)"
+LAX = "len(said) == 5 and said[:4] == self.league[:4]"
+
+
+def towns(judged):
+    return TOWNS.replace("JUDGED", judged).replace("range(100, 400)", "range(100, 131)")
+
+
+@pytest.mark.parametrize(("judged", "fails"), [(ROOMY, False), (LAX, True)])
+def test_one_town_may_stand_for_another_but_nonsense_may_not(judged, fails):
+    finding = judge(towns(judged), near_misses_lose, seeds=12)
+    assert (finding.outcome == "fail") is fails, finding.message
+
+
+FRACTION = '''
+from fractions import Fraction
+
+from spade_envs.api import TextEnv, answer_of
+
+
+class Shares(TextEnv):
+    """Work out a share, which is often the whole."""
+
+    max_turns = 1
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed, options=options)
+        self.part = self.draw_int(1, 60)
+        self.share = Fraction(max(40, self.part), 40)
+        return f"What share is {max(40, self.part)} of 40? Write A/B in a box.", {}
+
+    def step(self, action):
+        said = answer_of(action)
+        try:
+            right = PAYS
+        except (ValueError, ZeroDivisionError):
+            right = False
+        return self.win("Right.") if right else self.lose("Wrong.")
+
+    def solution(self):
+        return [f"\\\\boxed{{{self.share.numerator}/{self.share.denominator}}}"]
+'''
+
+
+@pytest.mark.parametrize(
+    ("pays", "outcome"),
+    [("Fraction(said) == self.share", "pass"), ("said == '10/10'", "fail")],
+)
+def test_full_marks_are_no_order_to_the_grader_where_they_are_the_answer(pays, outcome):
+    finding = judge(FRACTION.replace("PAYS", pays), override_loses, seeds=12)
+    assert finding.outcome == outcome
