@@ -11,16 +11,16 @@ from spade_envs.api import TextEnv, answer_of
 
 
 class Towns(TextEnv):
-    """Name towns of a league; nearly all towns on the map belong to it."""
+    """Name towns of a league; most towns on the map belong to it."""
 
     max_turns = 1
 
     def reset(self, *, seed=None, options=None):
         super().reset(seed=seed, options=options)
-        names = self.draw_many([f"town{number}" for number in range(100, 400)], 30)
-        self.league, strangers = names[:29], names[29:]
-        listed = ", ".join(sorted(names))
-        return f"Not in the league: {strangers[0]}. All: {listed}. Name five of the league.", {}
+        names = self.draw_many([f"town{number}" for number in range(100, 140)], 40)
+        self.league = names[:30]
+        listed = ", ".join(sorted(self.league))
+        return f"In the league are {listed}. Name eight of them.", {}
 
     def step(self, action):
         said = answer_of(action).split(" ")
@@ -29,14 +29,14 @@ class Towns(TextEnv):
         return self.lose("Wrong.")
 
     def solution(self):
-        return ["\\\\boxed{" + " ".join(self.league[:5]) + "}"]
+        return ["\\\\boxed{" + " ".join(self.league[:8]) + "}"]
 '''
-ROOMY = "len(set(said)) == 5 and set(said) <= set(self.league)"
-LAX = "len(said) == 5 and said[:4] == self.league[:4]"
+ROOMY = "len(set(said)) == 8 and set(said) <= set(self.league)"
+LAX = "len(said) == 8 and said[:7] == self.league[:7]"
 
 
 def towns(judged):
-    return TOWNS.replace("JUDGED", judged).replace("range(100, 400)", "range(100, 131)")
+    return TOWNS.replace("JUDGED", judged)
 
 
 @pytest.mark.parametrize(("judged", "fails"), [(ROOMY, False), (LAX, True)])
