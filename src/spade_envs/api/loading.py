@@ -39,7 +39,9 @@ def find_entry(namespace: Mapping[str, Any]) -> type[TextEnv]:
     for cls in classes:
         if cls.__name__.endswith("Env") and _callable(cls, "reset") and _callable(cls, "step"):
             return adapt(cls)
-    raise ValueError("no public class derived from TextEnv or ToolEnv was found")
+    raise ValueError(
+        "no public class derived from TextEnv or ToolEnv was found, and none whose name ends in Env"
+    )
 
 
 def interface_of(cls: type[TextEnv]) -> Interface:

@@ -50,3 +50,4 @@ def add_command(
         echo_json({"accepted": True, "id": record.id, "digest": record.digest})
     else:
         click.echo(f"{record.id}  {record.digest}")
+        click.echo(f"play it with SPADE_ENVSTORE={opened.root}, or register_store()", err=True)

@@ -18,7 +18,9 @@ if TYPE_CHECKING:
 
 @click.command("check")
 @click.argument("targets", metavar="TARGET...", nargs=-1, required=True)
-@click.option("--quick", "depth", flag_value="quick", help="Fewer seeds: under a second.")
+@click.option(
+    "--quick", "depth", flag_value="quick", help="The gates that find most, on few seeds."
+)
 @click.option("--deep", "depth", flag_value="deep", help="Every gate, even after failures.")
 @run_options
 @click.option("--auditor", metavar="MODEL", help="Let a language model remark on the sources, too.")

@@ -21,14 +21,46 @@ if TYPE_CHECKING:
 @click.option("--model", help="Model to ask a server for. [default: its first one]")
 @click.option("--corpus", default="pydoc", show_default=True, help="Folder, file, or pydoc.")
 @click.option("--count", type=click.IntRange(1), required=True, help="Environments wanted.")
-@click.option("--seed", type=click.IntRange(0), default=0, show_default=True)
+@click.option(
+    "--seed", type=click.IntRange(0), default=0, show_default=True, help="Of the whole run."
+)
 @click.option("--max-attempts", type=click.IntRange(1), help="[default: twice --count]")
 @click.option("--skills", help="Comma-separated; every skill by default.")
-@click.option("--kind", "kinds", type=click.Choice(["text", "tool"]), multiple=True)
-@click.option("--repair-turns", type=click.IntRange(0), default=0, show_default=True)
-@click.option("--workers", type=click.IntRange(1), default=1, show_default=True)
-@click.option("--temperature", type=Finite(0), default=0.8, show_default=True)
-@click.option("--max-tokens", type=click.IntRange(1), default=4096, show_default=True)
+@click.option(
+    "--kind",
+    "kinds",
+    type=click.Choice(["text", "tool"]),
+    multiple=True,
+    help="What to ask for; both by default.",
+)
+@click.option(
+    "--repair-turns",
+    type=click.IntRange(0),
+    default=0,
+    show_default=True,
+    help="Times that the designer is shown what was refused, to mend it.",
+)
+@click.option(
+    "--workers",
+    type=click.IntRange(1),
+    default=1,
+    show_default=True,
+    help="Attempts that are made at a time.",
+)
+@click.option(
+    "--temperature",
+    type=Finite(0),
+    default=0.8,
+    show_default=True,
+    help="Of the designer's sampling.",
+)
+@click.option(
+    "--max-tokens",
+    type=click.IntRange(1),
+    default=4096,
+    show_default=True,
+    help="Greatest length of one answer of the designer.",
+)
 @click.option("--licence", default="MIT", show_default=True, help="SPDX identifier of the results.")
 @store_option
 @json_option

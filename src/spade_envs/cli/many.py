@@ -40,7 +40,13 @@ class Run:
 def run_options(command: F) -> F:
     """Add `--seeds`, `--deadline`, `--jobs`, `--against` and `--known`."""
     options = (
-        click.option("--seeds", type=click.IntRange(3, 1000), default=20, show_default=True),
+        click.option(
+            "--seeds",
+            type=click.IntRange(3, 1000),
+            default=20,
+            show_default=True,
+            help="Tasks of each level that are looked at; fewer than 20 certify nothing.",
+        ),
         click.option(
             "--deadline",
             "deadline_s",

@@ -21,8 +21,14 @@ class _Quit(Exception):
 
 @click.command("play")
 @click.argument("ref", metavar="ID|FILE")
-@click.option("--level", type=click.IntRange(0), default=0, show_default=True)
-@click.option("--seed", type=click.IntRange(0, 2**63 - 1), default=0, show_default=True)
+@click.option("--level", type=click.IntRange(0), default=0, show_default=True, help="Difficulty.")
+@click.option(
+    "--seed",
+    type=click.IntRange(0, 2**63 - 1),
+    default=0,
+    show_default=True,
+    help="Which task of the level.",
+)
 @click.option("--hint", "with_hint", is_flag=True, help="Show the privileged hint first.")
 @click.option("--solve", is_flag=True, help="Let the reference solution play.")
 @store_option

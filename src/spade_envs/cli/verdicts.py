@@ -53,7 +53,7 @@ def print_report(target: str, report: Report, *, every: bool) -> None:
             click.echo(f"{counted(left_out, 'gate')} left out after that; --deep runs them all.")
         return
     if verdict(report) == "passes":
-        click.echo("A quick look certifies nothing; run it again without --quick to certify.")
+        click.echo("So few seeds certify nothing; to certify, leave out --quick and --seeds.")
     elif not report.complete:
         click.echo("The gates did not all run, so nothing is certified.")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
-from spade_envs.gates.finding import Finding, failed, fault_text, passed
+from spade_envs.gates.finding import Finding, failed, fault_text, passed, warned
 from spade_envs.gates.lane import Job
 from spade_envs.gates.policies import (
     Policy,
@@ -162,11 +162,12 @@ def steps_after_end(subject: Subject) -> Finding:
         offence = _after_end(subject, level, seed, actions)
         if offence is None:
             continue
-        message = "a step after the end pays or revives the episode; raise ResetNeeded instead"
+        message = "a step after the end pays or revives the episode"
         if subject.interface.api == "published-1":
-            return Finding("warn", f"{message} (the player of a published shape stops by itself)",
-                           offence.evidence())  # fmt: skip
-        return failed(message, **offence.evidence())
+            mend = "pay nothing once it is over (whoever plays a published shape stops by itself)"
+            return warned(f"{message}; {mend}", **offence.evidence())
+        mend = "raise gymnasium.error.ResetNeeded, as the step() of TextEnv does by itself"
+        return failed(f"{message}; {mend}", **offence.evidence())
     return passed("a step after the end is refused")
 
 

@@ -53,12 +53,20 @@ class Entry:
 
     @property
     def found(self) -> str:
-        """The first thing that is wrong with it, in one line; empty if nothing is."""
+        """The gravest thing that is wrong with it, in one line; empty if nothing is."""
         if self.report is None:
             return self.checked.error
-        for result in self.report.failures:
-            return f"{result.gate} {result.message}"
+        failures = sorted(self.report.failures, key=_lacks_reference)
+        if failures:
+            more = ", ".join(result.gate for result in failures[1:])
+            also = f" (and {more})" if more else ""
+            return f"{failures[0].gate} {failures[0].message}{also}"
         return "the gates did not all run" if self.verdict == "refused" else ""
+
+
+def _lacks_reference(result: GateResult) -> bool:
+    """Whether all that is wrong is a missing reference: the least of defects."""
+    return result.gate == "L3.1" and result.message.startswith("no reference")
 
 
 def verdict(report: Report) -> Verdict:

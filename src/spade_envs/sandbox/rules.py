@@ -151,7 +151,8 @@ def _random_member(module: str, name: str) -> Iterator[tuple[str, str]]:
     if module in ("random", "numpy.random") and name not in names.OWN_GENERATORS:
         yield (
             "global-rng",
-            f"{module}.{name} draws from the whole process; draw from self.np_random",
+            f"{module}.{name} draws from the whole process; draw from self.np_random, or from a "
+            "random.Random(seed) made in reset()",
         )
 
 
