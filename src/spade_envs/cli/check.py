@@ -63,9 +63,10 @@ def check_command(
         if not as_json:
             print_entry(entry, every=every)
 
+    client = many.open_auditor(auditor, auditor_url) if auditor else None
     run = many.check_many(targets, store, depth=depth or "standard", show=show, **settings)
-    if auditor and not run.interrupted:
-        run = many.ask_auditor(run, auditor, auditor_url)
+    if client is not None and not run.interrupted:
+        run = many.ask_auditor(run, client)
     _print(run, as_json=as_json)
     if page is not None:
         _write_page(page, run)

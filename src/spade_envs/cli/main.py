@@ -24,6 +24,7 @@ from spade_envs.errors import (
     NotFound,
     ParseError,
     SpadeError,
+    Withdrawn,
 )
 
 FOUND, USAGE, MACHINERY, INTERRUPTED = 1, 2, 3, 130
@@ -74,7 +75,7 @@ def cli() -> None:
 def exit_code(error: SpadeError) -> int:
     """Return the exit code that an error stands for."""
     usage = (ConfigError, CorpusError, IdError, MissingExtra, NotFound, ParseError)
-    if isinstance(error, NotCertified):
+    if isinstance(error, NotCertified | Withdrawn):
         return FOUND
     return USAGE if isinstance(error, usage) else MACHINERY
 

@@ -13,6 +13,7 @@ import click
 from spade_envs.cli.stores import Finite
 
 if TYPE_CHECKING:
+    from spade_envs.design.clients import Designer
     from spade_envs.gates.subject import Depth
     from spade_envs.interop import Checked, Target
     from spade_envs.reports.entry import Entry
@@ -180,30 +181,34 @@ def _undone(target: Target, unknown: bool = False) -> Entry:
     return Entry(checked=checked, unknown=unknown)
 
 
-def ask_auditor(run: Run, auditor: str, url: str | None) -> Run:
-    """Return the run with an audit beside every report; no verdict changes.
+def open_auditor(auditor: str, url: str | None) -> Designer:
+    """Return the client that is asked about the sources; opened before any work is done.
 
     Args:
-        run: what was checked.
         auditor: model at `url`, or without one a designer such as `openai:MODEL` or `hf:PATH`.
         url: an OpenAI-compatible server.
 
     Raises:
-        ConfigError: there is no such client.
+        ConfigError: there is no such client, or its key is missing.
         MissingExtra: a library that it needs is not installed.
     """
-    import dataclasses
-
-    from spade_envs.audit import audit_all
-    from spade_envs.cli.output import counted, say
     from spade_envs.design.clients import open_designer
 
     served = url is not None or auditor.startswith("openai:")
     patience: Any = {"timeout_s": AUDIT_TIMEOUT_S, "max_retries": 1} if served else {}
-    client = open_designer(url or auditor, model=auditor if url else None, **patience)
+    return open_designer(url or auditor, model=auditor if url else None, **patience)
+
+
+def ask_auditor(run: Run, client: Designer) -> Run:
+    """Return the run with an audit beside every report; no verdict changes."""
+    import dataclasses
+
+    from spade_envs.audit import audit_all
+    from spade_envs.cli.output import counted, say
+
     asked = [p for p, entry in enumerate(run.entries) if entry.report is not None]
     sources = [run.entries[p].checked.target.source for p in asked]
-    say(f"asking {auditor} about {counted(len(asked), 'source')}")
+    say(f"asking {client.name} about {counted(len(asked), 'source')}")
     try:
         audits = audit_all([source for source in sources if source is not None], client)
     except KeyboardInterrupt:

@@ -42,6 +42,8 @@ class HfDesigner:
             import transformers
         except ImportError as error:
             raise MissingExtra(error.name or "transformers", "nano") from None
+        if model.startswith(("/", "./", "../", "~")) and not Path(model).is_dir():
+            raise ConfigError(f"there is no model folder {model}")
         self._torch, self._batch_size = torch, batch_size
         self._name = Path(model).name if Path(model).exists() else model
         source: dict[str, Any] = {"revision": revision, "trust_remote_code": trust_remote_code}
