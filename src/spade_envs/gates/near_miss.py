@@ -50,7 +50,7 @@ _STATED = {
     LETTERS: r"anagram|rearrang|any order|letters of",
     ORDER: r"any order|order does not matter|whatever order|no (?:particular|fixed) order"
     r"|regardless of (?:the |their )?order",
-    FEWER: r"at least|any of|one of|some of",
+    FEWER: r"at least|any of|some of|(?:name|give|list|state|find|write|any|just|only) one of",
     MORE: r"at least|or more|cover|superset|containing",
 }
 """Phrases in a prompt that allow what would else be slack."""

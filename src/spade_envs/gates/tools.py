@@ -269,6 +269,12 @@ _COSTS = re.compile(
 )  # fmt: skip
 
 
+_LOOKS = re.compile(
+    r"\b(tools?|calls?|ask\w*|look\w*|read\w*|quer\w+|requests?|questions?|search\w*|check\w*|"
+    r"measur\w+|tests?|inspect\w*|view\w*|tr(?:y|ies)|turns?|everything)\b", re.I
+)  # fmt: skip
+
+
 def reading_changes_nothing(subject: Subject) -> Finding:
     """L3.16: tools that only read leave no trace."""
     if not subject.interface.tools:
@@ -307,9 +313,10 @@ def _only_reads(tool: Mapping[str, Json]) -> bool:
 
 
 def _warns_of_cost(subject: Subject, name: str, trace: Trace) -> bool:
-    """Whether the introduction speaks of what a call costs."""
+    """Whether a sentence of the introduction speaks of what looking something up costs."""
     shown = trace.start.observation.split("Tools:")[0].split("Tools (JSON")[0]
-    return _COSTS.search(shown) is not None
+    sentences = re.split(r"[.;:!?]\s", shown)
+    return any(_COSTS.search(text) and _LOOKS.search(text) for text in sentences)
 
 
 def _first_reads(trace: Trace, readers: set[str]) -> dict[str, tuple[int, Result]]:
