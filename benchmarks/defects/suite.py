@@ -122,6 +122,11 @@ def plant_all(
     found = [Planted(**row) for task in tasks for row in ledger.rows[_key(task)]["planted"]]
     old = [one for one in found if one.witness and not planting.is_current(one)]
     anew = dict(run_parallel(planting.plant_again, old, jobs, "planting again", progress))
+    if anew:
+        for task in tasks:
+            rows = [Planted(**row) for row in ledger.rows[_key(task)]["planted"]]
+            if any(one in anew for one in rows):
+                ledger.add(_key(task), {"planted": [asdict(anew.get(one, one)) for one in rows]})
     return [anew.get(one, one) for one in found]
 
 

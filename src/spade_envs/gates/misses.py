@@ -134,9 +134,11 @@ def _letters(slot: Slot, answer: str) -> Iterator[Miss]:
         yield LETTERS, "its digits sorted", "".join(sorted(answer))
     else:
         separator, items = items_of(answer)
-        if len(items) > 1 and all(item.isalpha() and len(item) >= 3 for item in items):
+        words = all(item.isalpha() and len(item) >= 3 for item in items)
+        numbers = all(item.isdecimal() for item in items)
+        if len(items) > 1 and (words or numbers):
             turned = [item[::-1] for item in items]
-            yield LETTERS, "the letters of its items reversed", separator.join(turned)
+            yield LETTERS, "the characters of its items reversed", separator.join(turned)
 
 
 def _swapped(answer: str) -> str:
