@@ -4,7 +4,9 @@
     ├─ ConfigError [ValueError]     a setting that cannot be used (from spade_envs)
     └─ TrainError                   base of the training package's own errors
         ├─ DataError [ValueError]   numbers handed to the maths have a wrong shape or range
-        └─ StateError [ValueError]  a saved state that cannot be read back
+        ├─ StateError [ValueError]  a saved state that cannot be read back
+        └─ TemplateError [ValueError]
+                                    a chat template that cannot be used turn by turn
 
 What an environment does wrong is data: an `EpisodeResult` with a `fault`, never an exception.
 All are picklable: they keep their arguments in `args`.
@@ -25,3 +27,7 @@ class DataError(TrainError, ValueError):
 
 class StateError(TrainError, ValueError):
     """Raised when a saved state cannot be read back."""
+
+
+class TemplateError(TrainError, ValueError):
+    """Raised when a chat template refuses a conversation or rewrites what it wrote before."""
