@@ -139,6 +139,10 @@ def _letters(slot: Slot, answer: str) -> Iterator[Miss]:
         if len(items) > 1 and (words or numbers):
             turned = [item[::-1] for item in items]
             yield LETTERS, "the characters of its items reversed", separator.join(turned)
+        arrow = "->" if "->" in answer else ">"
+        if len(items) > 1 and all(item.count(arrow) == 1 for item in items):
+            turned = [arrow.join(item.split(arrow)[::-1]) for item in items]
+            yield LETTERS, "its arrows turned around", separator.join(turned)
 
 
 def _swapped(answer: str) -> str:
