@@ -167,9 +167,12 @@ def test_a_resume_goes_back_to_the_checkpoint(tmp_path):
             if update == 2:
                 with run.stage(update + 1) as stage:
                     stage.put("rng", b"state")
+    leftover = run.path / "checkpoints" / ".staging" / "of-a-killed-writer"
+    leftover.mkdir()
     again, checkpoint = RunDir.resume(tmp_path / "run")
     with again:
         assert (checkpoint.update, checkpoint.bytes("rng")) == (3, b"state")
+        assert not leftover.exists()
         assert [line["update"] for line in read_metrics(run.path / "metrics.jsonl")] == [0, 1, 2]
         again.metrics.log(3, {"loss": 9.0})
     last = read_events(run.path / "events.jsonl")[-1]
@@ -183,10 +186,28 @@ def test_only_what_changes_no_result_may_change_at_a_resume(tmp_path):
     again.close()
     assert again.checkpoints.keep == 2
     assert read_run(tmp_path / "run")[1] == longer
-    other = resolve("quickstart", settings=["run.seed=1", "loss.kl=0.1"])
+    other = resolve("quickstart", settings=["run.seed=1", "loss.kl=0.1", "rollout.workers=3"])
     with pytest.raises(ConfigError, match=r"cannot go on with another loss\.kl, run\.seed"):
         RunDir.resume(tmp_path / "run", other)
     RunDir.resume(tmp_path / "run")[0].close()  # the refusal let go of the lock
+
+
+def test_a_falling_learning_rate_fixes_the_number_of_updates(tmp_path):
+    falling = ["optimizer.schedule=linear", "run.updates=10"]
+    start(tmp_path, resolve("quickstart", settings=falling)).close()
+    with pytest.raises(ConfigError, match=r"with another run\.updates"):
+        RunDir.resume(
+            tmp_path / "run", resolve("quickstart", settings=[*falling, "run.updates=11"])
+        )
+
+
+def test_a_run_that_died_while_it_was_made_is_made_anew(tmp_path):
+    start(tmp_path).close()
+    for name in ("run.json", "events.jsonl", "metrics.jsonl"):
+        (tmp_path / "run" / name).unlink()
+    other = resolve("quickstart", settings=["run.seed=8"])
+    start(tmp_path, other).close()
+    assert read_run(tmp_path / "run")[1] == other
 
 
 def test_folders_that_are_no_runs_are_refused(tmp_path):

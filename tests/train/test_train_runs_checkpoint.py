@@ -1,3 +1,5 @@
+import builtins
+import io
 import json
 import os
 import random
@@ -196,12 +198,13 @@ def die_at(number):
 
         return dying
 
-    for name in ("mkdir", "open", "fsync", "rename", "rmdir", "unlink"):
+    for name in ("mkdir", "open", "fsync", "rename", "rmdir", "unlink", "utime", "chmod"):
         setattr(os, name, mortal(getattr(os, name)))
+    builtins.open = io.open = mortal(open)
 
 
 TRAIN = """
-import random, sys, time
+import ast, random, sys, time
 from pathlib import Path
 from spade_train.config import resolve
 from spade_train.runs import RunDir
@@ -212,7 +215,7 @@ if (path / "run.json").exists():
     run, checkpoint = RunDir.resume(path)
     done = checkpoint.update if checkpoint else 0
     if checkpoint:
-        rng.setstate(eval(checkpoint.bytes("rng")))
+        rng.setstate(ast.literal_eval(checkpoint.bytes("rng").decode()))
 else:
     run, done = RunDir.create(path, resolve("quickstart")), 0
 for update in range(done, updates):

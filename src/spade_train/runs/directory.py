@@ -33,8 +33,18 @@ from spade_train.runs.records import RESUMED, Events, Metrics
 
 FORMAT = 1
 _ID = re.compile(r"[0-9a-f]{32}")
-# What may differ between a run and its continuation: none of it changes what was computed so far.
-_FREE = ("name", "derived_from", "run.updates", "run.save_interval", "run.keep_checkpoints")
+# What may differ between a run and its continuation, perhaps on another machine: none of it changes
+# what was computed so far.
+_MACHINE = ("servers", "backend", "workers", "gpu_memory_share", "tensor_parallel")
+_FREE = frozenset(
+    (
+        "name",
+        "derived_from",
+        "run.save_interval",
+        "run.keep_checkpoints",
+        *(f"rollout.{key}" for key in _MACHINE),
+    )
+)
 _FREE_SECTIONS = ("budget.", "sinks.", "health.")
 
 
@@ -92,7 +102,8 @@ class RunDir:
         Args:
             path: the folder.
             config: the configuration to go on with; only what changes no result may differ from
-                that of the run: budget, sinks, health, number of updates, checkpoints.
+                that of the run: budget, sinks, health, checkpoints, where rollouts run, and the
+                number of updates under a constant learning rate.
 
         Raises:
             ConfigError: the folder holds no run, or the configuration differs in more than that.
@@ -173,10 +184,12 @@ def read_run(path: Path) -> tuple[str, Config]:
 
 
 def _refuse_changes(old: Config, new: Config) -> None:
+    # A learning rate that falls towards the last update would have been another one so far.
+    free = _FREE | {"run.updates"} if old.optimizer.schedule == "constant" else _FREE
     changed = [
         key
         for key in changed_keys(old, new)
-        if key not in _FREE and not key.startswith(_FREE_SECTIONS)
+        if key not in free and not key.startswith(_FREE_SECTIONS)
     ]
     if changed:
         raise ConfigError(
