@@ -101,6 +101,7 @@ def _exit_code(run: Run) -> int:
 
 def _page_to_write(html: str | None) -> Any:
     """Return where the page goes; refused before the long run, not after it."""
+    import os
     from pathlib import Path
 
     if html is None:
@@ -108,6 +109,10 @@ def _page_to_write(html: str | None) -> Any:
     path = Path(html)
     if path.is_dir() or not path.absolute().parent.is_dir():
         raise click.UsageError(f"--html {html}: name a file in a folder that exists")
+    if os.path.lexists(path) and (path.is_symlink() or not path.is_file()):
+        raise click.UsageError(f"--html {html}: that is no ordinary file, so it is left alone")
+    if path.suffix.lower() not in (".html", ".htm"):
+        raise click.UsageError(f"--html {html}: let the name end in .html")
     return path
 
 

@@ -92,12 +92,13 @@ def source_of(target: str, store: str | None) -> EnvSource:
         ConfigError: the file cannot be read as UTF-8 text.
     """
     from spade_envs.errors import ConfigError, IdError
+    from spade_envs.interop.files import read_bounded
     from spade_envs.types import EnvSource
 
     path = Path(target)
     if path.is_file():
         try:
-            return EnvSource(code=path.read_text(encoding="utf-8-sig"), origin=target)
+            return EnvSource(code=read_bounded(path).decode("utf-8-sig"), origin=target)
         except (UnicodeDecodeError, OSError) as error:
             raise ConfigError(f"{target} cannot be read as UTF-8 text: {error}") from None
     if path.suffix == ".py" or path.is_dir():

@@ -16,6 +16,11 @@ from spade_envs.gates.subject import Subject
 from spade_envs.gates.thresholds import ALTERNATIVE_SEEDS, MIN_REFUSED_SEEDS
 from spade_envs.gates.trace import Trace
 
+ANY_ORDER = (
+    r"(?:any|whatever|whichever) (?:\w+ )?(?:order|sequence)|order (?:does not|doesn't) matter"
+    r"|no (?:particular|fixed) order|regardless of (?:the |their )?order"
+)
+"""Words that allow an answer's items in any order."""
 _ANY_ORDER = re.compile(r"\b(?:in any order|order does not matter|order doesn't matter)\b", re.I)
 _ANSWERING = re.compile(
     r"\b(?:answer|reply|respond|submit|return|write|give|name|list|state|boxed)\b", re.I

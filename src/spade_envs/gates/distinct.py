@@ -44,6 +44,8 @@ def _verdict(subject: Subject) -> Callable[..., Finding]:
     return warned if hidden else failed
 
 
+REPLY_SEEDS = 6
+"""Seeds whose replies are compared where two levels show the same."""
 CANNOT_TELL = "prompts and replies are all alike, so tasks cannot be told apart; see family L3"
 
 
@@ -84,6 +86,7 @@ def seed_and_level_matter(subject: Subject) -> Finding:
     if _deaf(subject):
         return skipped(CANNOT_TELL)
     before: list[str] | None = None
+    last = 0
     for level in subject.levels:
         traces = subject.starts(level)
         tasks = [subject.task_key(trace) for trace in traces]
@@ -96,7 +99,11 @@ def seed_and_level_matter(subject: Subject) -> Finding:
                 level=level,
             )
         if before is not None:
-            same = sum(one == other for one, other in zip(before, tasks, strict=True)) / len(seeds)
+            same = _share(before, tasks)
+            if same > MAX_SAME_ACROSS_LEVELS:  # what replies tell may differ all the same
+                some = seeds[:REPLY_SEEDS]
+                pair = [_replies(subject, one, some) for one in (last, level)]
+                same = _share(*pair)
             if same > MAX_SAME_ACROSS_LEVELS:
                 return failed(
                     f"levels {level - 1} and {level} give the same task for {same:.0%} of the "
@@ -104,5 +111,10 @@ def seed_and_level_matter(subject: Subject) -> Finding:
                     levels=[level - 1, level],
                     same_share=same,
                 )
-        before = tasks
+        before, last = tasks, level
     return passed("seed and level change the task")
+
+
+def _share(one: Sequence[str], other: Sequence[str]) -> float:
+    """Return the share of places at which two rows are equal."""
+    return sum(a == b for a, b in zip(one, other, strict=True)) / len(one)

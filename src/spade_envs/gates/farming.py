@@ -8,7 +8,8 @@ from itertools import permutations
 
 from spade_envs.gates.finding import Finding, failed, passed, warned
 from spade_envs.gates.lane import Job
-from spade_envs.gates.policies import Policy, View, random_grammar, tokens
+from spade_envs.gates.policies import Policy, View, constant, random_grammar, tokens
+from spade_envs.gates.reference import wins
 from spade_envs.gates.subject import Subject
 from spade_envs.gates.thresholds import FARM_PAYMENTS, FARM_SHARE, RETURN_TOLERANCE
 from spade_envs.gates.trace import Trace, clip
@@ -23,6 +24,7 @@ SCREEN_ROUNDS = 3
 WANDERERS = 2
 WANDERED_TURNS = 8
 COMMANDS = 2
+PART_SEEDS = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +59,9 @@ def cannot_be_farmed(subject: Subject) -> Finding:
     warning: Finding | None = None
     played = 0
     for level in subject.edge_levels:
+        repeated = _one_part_wins(subject, level)
+        if repeated is not None:
+            return repeated
         paid = _paid_on_the_way(subject, level)
         circles = list(_circles(subject, level, paid))[:MOST_CIRCLES]
         begun = subject.plain.run([circle.job(SCREEN_ROUNDS) for circle in circles], fresh=False)
@@ -70,6 +75,26 @@ def cannot_be_farmed(subject: Subject) -> Finding:
                 return finding
             warning = warning or finding
     return warning or passed(f"{played} circles of actions earn nothing", played=played)
+
+
+def _one_part_wins(subject: Subject, level: int) -> Finding | None:
+    """Refuse where the first paid part of a reference, said again and again, wins everything."""
+    if not subject.has_reference:
+        return None
+    parts = []
+    for trace in subject.references(level, subject.seeds[:PART_SEEDS]):
+        paid = [action for action, got in trace.steps if got.reward > 0]
+        if trace.success and len(set(paid)) > 1:
+            parts.append((trace, paid[0]))
+    jobs = [Job(level, trace.seed, constant(part)) for trace, part in parts]
+    won = [t for t in subject.plain.run(jobs, fresh=False) if wins(subject, t)] if jobs else []
+    if len(won) < PART_SEEDS or len(won) < len(parts):
+        return None
+    return failed(
+        f"one part of the answer, said again and again, wins everything at level {level}; pay "
+        "every part once",
+        **won[0].evidence(),
+    )
 
 
 def _pays(trace: Trace) -> bool:

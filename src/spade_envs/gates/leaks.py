@@ -23,8 +23,8 @@ MAX_TOKENS = 150
 MAX_LEAVES = 2000
 COPY_TURNS = 2
 TAINT_SEEDS = 6
-JUNK = (("zzz",) * 3, (boxed("zzz"),) * 3, (boxed("0"),) * 3, ("give up", "hint", "skip"))
-"""Worthless episodes: some environments tell the answer to a number only, or on the third try."""
+JUNK = (("zzz",) * 6, (boxed("zzz"),) * 6, (boxed("0"),) * 6, ("give up", "hint", "skip"))
+"""Worthless episodes: some environments tell the answer to a number only, or on the fifth try."""
 _SHOWN_KEYS = ("user", "tool_results")
 """Keys of info that a tool environment fills with what the agent is shown anyway."""
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from spade_envs.api.tool_env import same_answer
+from spade_envs.gates.alternatives import ANY_ORDER
 from spade_envs.gates.finding import NO_REFERENCE, Finding, failed, passed, skipped, warned
 from spade_envs.gates.misses import (
     EXTRA,
@@ -47,9 +48,8 @@ _STATED = {
     START: r"(?:start|begin|end)(?:s|ing)? with|first (?:letter|character|digit|two)|prefix|suffix",
     PART: r"(?:start|begin)(?:s|ing)? with|abbreviat|prefix|any part of",
     EXTRA: r"(?:must|should|that|which|message|sentence|text) (?:contain|includ|mention)|at least",
-    LETTERS: r"anagram|rearrang|any order|letters of",
-    ORDER: r"any order|order does not matter|whatever order|no (?:particular|fixed) order"
-    r"|regardless of (?:the |their )?order",
+    LETTERS: r"anagram|rearrang|letters of|" + ANY_ORDER,
+    ORDER: ANY_ORDER,
     FEWER: r"at least|any of|some of|(?:name|give|list|state|find|write|any|just|only) one of",
     MORE: r"at least|or more|cover|superset|containing",
 }

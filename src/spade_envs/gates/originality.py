@@ -181,6 +181,10 @@ def not_contaminated(subject: Subject) -> Finding:
 # L5.3
 
 
+_NEED_CONTEXT = frozenset({"L5.1", "L5.2", "L5.3"})
+"""Gates that a certificate may have left out, for want of something to compare with."""
+
+
 def certificate_holds(subject: Subject) -> Finding:
     """L5.3: the certificate is of this content and these gates, and says what was found now."""
     certificate = subject.context.certificate
@@ -203,10 +207,12 @@ def certificate_holds(subject: Subject) -> Finding:
     differ: list[Json] = []
     grave = False
     for result in subject.results:
-        before = said.get(result.gate)
-        if before is None or "skip" in (before, result.outcome) or before == result.outcome:
+        before = said.get(result.gate, "skip")
+        if result.outcome == "skip" or before == result.outcome:
             continue
-        grave = grave or "fail" in (before, result.outcome)
+        if before == "skip" and result.gate in _NEED_CONTEXT:
+            continue
+        grave = grave or "fail" in (before, result.outcome) or before == "skip"
         differ.append({"gate": result.gate, "certificate": before, "now": result.outcome})
     if differ:
         first = differ[0]

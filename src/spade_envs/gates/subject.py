@@ -164,8 +164,10 @@ class Subject:
 
     def score(self, trace: Trace) -> float:
         """Return the share of the greatest return that an episode earned, in [0, 1]."""
-        if trace.fault is not None or self.top <= 0:
+        if trace.fault is not None:
             return float(trace.success)
+        if self.top <= 0:  # nothing is paid, at most something is not taken away
+            return float(trace.success or (trace.done and trace.total >= self.top))
         return min(1.0, max(0.0, trace.total / self.top))
 
     def solution(self, level: int, seed: int) -> Solution:

@@ -58,7 +58,7 @@ def hint_helps(subject: Subject) -> Finding:
         useless = [seed for seed, hint in hints.items() if not _says(hint, shown[seed])]
         if len(useless) < len(hints) or not hints:
             continue
-        if len(set(hints.values())) > 1 and any(hints[s].strip() not in shown[s] for s in useless):
+        if len(set(hints.values())) > 1 and _picks(hints, shown):
             continue  # it picks from what is shown, which can be help
         return failed(
             f"the hint at level {level} says nothing beyond the first observation; tell how to go "
@@ -68,6 +68,16 @@ def hint_helps(subject: Subject) -> Finding:
             hint=clip(hints[useless[0]]),
         )
     return passed("the hint says more than the first observation")
+
+
+def _picks(hints: Mapping[int, str], shown: Mapping[int, str]) -> bool:
+    """Whether hints are made of what is shown, but are not just the same sentence of it."""
+    if any(hint.strip() not in shown[seed] for seed, hint in hints.items()):
+        return True
+    parts = [shown[seed].partition(hint.strip()) for seed, hint in hints.items()]
+    before = {len(re.findall(r"[.!?\n]\s", text)) for text, _, _ in parts}
+    after = {len(re.findall(r"[.!?\n]\s", text)) for _, _, text in parts}
+    return len(before) > 1 and len(after) > 1
 
 
 def _says(hint: str, shown: str) -> bool:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
+import stat
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -29,11 +31,9 @@ def of_file(path: Path, *, label: str = "", sha256: str | None = None) -> Target
     """
     label = label or str(path)
     try:
-        if path.stat().st_size > MAX_BYTES:
-            return Target(label=label, error=f"the file is larger than {MAX_BYTES} bytes")
-        data = path.read_bytes()
+        data = read_bounded(path)
     except OSError as error:
-        return Target(label=label, error=f"the file cannot be read: {error.strerror}")
+        return Target(label=label, error=f"the file cannot be read: {error.strerror or error}")
     if sha256 is not None and hashlib.sha256(data).hexdigest() != sha256.lower():
         return Target(label=label, error="the file does not have the checksum that the pool lists")
     try:
@@ -43,6 +43,22 @@ def of_file(path: Path, *, label: str = "", sha256: str | None = None) -> Target
     return Target(label=label, source=EnvSource(code=code, origin=label))
 
 
+def read_bounded(path: Path) -> bytes:
+    """Return the bytes of an ordinary file of at most `MAX_BYTES`.
+
+    Raises:
+        OSError: it is a pipe, a device or too large, or cannot be read.
+    """
+    handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    with os.fdopen(handle, "rb") as file:
+        if not stat.S_ISREG(os.fstat(handle).st_mode):
+            raise OSError("it is not an ordinary file")
+        data = file.read(MAX_BYTES + 1)
+    if len(data) > MAX_BYTES:
+        raise OSError(f"it is larger than {MAX_BYTES} bytes")
+    return data
+
+
 def of_folder(folder: Path) -> list[Target]:
     """Return the targets of a folder: a pool if it has a list of its files, else all its `.py`.
 
@@ -50,10 +66,16 @@ def of_folder(folder: Path) -> list[Target]:
         NotFound: there is nothing to check in it.
     """
     is_pool = (folder / _CHECKSUMS).is_file() or (folder / _MANIFEST).is_file()
-    found = list(_of_pool(folder)) if is_pool else [of_file(path) for path in _sources(folder)]
+    found = list(_of_pool(folder)) if is_pool else [_plain(path) for path in _sources(folder)]
     if not found:
         raise NotFound(f"{folder} holds no Python files to check")
     return found
+
+
+def _plain(path: Path) -> Target:
+    if path.is_symlink():
+        return Target(label=str(path), error="a link instead of a file; it is not followed")
+    return of_file(path)
 
 
 def _sources(folder: Path) -> list[Path]:

@@ -119,3 +119,43 @@ def test_without_a_way_to_measure_progress_it_is_a_warning():
     base, *changes = FARMS["standing still"]
     code = spoilt(base, *changes, ("    def solution", "    def _solution"))
     assert finding_of(cannot_be_farmed, code).outcome == "warn"
+
+
+THREE = '''
+from spade_envs.api import TextEnv, answer_of
+
+
+class Three(TextEnv):
+    """Answer three sums."""
+
+    max_turns = 3
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed, options=options)
+        self.sums = {name: (self.draw_int(10, 99), self.draw_int(10, 99)) for name in "ABC"}
+        self.done = []
+        shown = ", ".join(f"{name}: {a} + {b}" for name, (a, b) in self.sums.items())
+        return f"Three sums: {shown}. One message for each, like A=12.", {}
+
+    def step(self, action):
+        name, _, value = answer_of(action).partition("=")
+        right = value == str(sum(self.sums.get(name, (0,))))
+        self.done += [name] if right and name not in self.done else []
+        if len(self.done) == 3:
+            return self.win("All done.", reward=1 / 3)
+        return self.go_on("Next.", reward=1 / 3 if right else 0.0)
+
+    def hint(self):
+        return "Add the tens first."
+
+    def solution(self):
+        return [f"{name}={a + b}" for name, (a, b) in self.sums.items()]
+'''
+
+
+@pytest.mark.parametrize("kept", [True, False])
+def test_one_part_said_again_and_again_must_not_win_everything(kept):
+    code = THREE if kept else spoilt(THREE, (" and name not in self.done", ""))
+    finding = finding_of(cannot_be_farmed, code)
+    assert (finding.outcome == "fail") is not kept
+    assert finding.message.startswith("one part of the answer") is not kept

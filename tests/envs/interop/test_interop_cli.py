@@ -51,7 +51,7 @@ def place(tmp_path_factory):
     games.mkdir(parents=True)
     lines = []
     for number in range(6):
-        code = ECHO.replace("Reverse a word", f"Reverse word {number}") if number else "x = ("
+        code = ECHO.replace("range(8)", f"range({6 + number})") if number else "x = ("
         (games / f"game_{number}.py").write_text(code)
         lines.append(f"{hashlib.sha256(code.encode()).hexdigest()}  games/game_{number}.py")
     lines[5] = "0" * 64 + lines[5][64:]
