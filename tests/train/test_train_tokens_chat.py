@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from spade_envs.types import Message
 from spade_train.errors import DataError, TemplateError
 from spade_train.tokens import ChatFormat, Window
-from train.token_formats import FORMATS, THINKING, UNUSABLE, byte_pairs, tokenizer
+from train.token_formats import FORMATS, QWEN3_INSTRUCT, THINKING, UNUSABLE, byte_pairs, tokenizer
 
 WIDE = Window(tokens=100_000, turn_tokens=10_000)
 KEEPING = ("plain", "nano", "smollm2", "qwen3-instruct")
@@ -248,6 +248,40 @@ def test_an_end_token_that_opens_turns_is_not_taken_for_an_end():
     form = ChatFormat.of(fast, window=WIDE)
     assert form.end == fast.convert_tokens_to_ids("<|im_end|>")
     assert form.stops == {form.end}
+
+
+# GLM's way: no token ends a turn; the model says whose turn is next.
+NEXT_SPEAKER = (
+    "{% for m in messages %}{{ '<|' + m.role + '|>\\n' + m.content }}{% endfor %}"
+    "{% if add_generation_prompt %}{{ '<|assistant|>\\n' }}{% endif %}"
+)
+
+
+def test_a_turn_may_end_with_the_token_that_opens_the_next():
+    specials = ("<|endoftext|>", "<|user|>", "<|assistant|>")
+    fast = byte_pairs(NEXT_SPEAKER, specials=specials, eos="<|endoftext|>")
+    user = fast.convert_tokens_to_ids("<|user|>")
+    form = ChatFormat.of(fast, window=WIDE, stops=[user])
+    assert (form.end, form.stops) == (None, {user, fast.eos_token_id})
+    prompt = form.begin([Message("user", "go")])
+    look = list(form.template.encode("look"))
+    for ids in ([*look, user], look):
+        dialogue = form.sampled(prompt, ids, [-1.0] * len(ids))
+        assert form.turn(dialogue).raw == "look"
+        dialogue = form.reply(dialogue, [Message("user", "ok")])
+        assert (
+            text_of(form, dialogue) == "<|user|>\ngo<|assistant|>\nlook<|user|>\nok<|assistant|>\n"
+        )
+
+
+def test_headers_that_differ_in_their_thinking_alone_are_taken():
+    think = QWEN3_INSTRUCT.replace("assistant\\n' + said", "assistant\\n<think></think>' + said")
+    fast = byte_pairs(
+        think.replace("assistant\\n' }}{% endif", "assistant\\n<think>\\n' }}{% endif")
+    )
+    traits = ChatFormat.of(fast, window=WIDE).traits
+    assert traits.header == "<|im_end|>\n<|im_start|>assistant\n"
+    assert (traits.scaffold, traits.keeps_history) == ("<think>\n", False)
 
 
 def test_rows_of_a_sampler_are_cut_by_their_first_end():

@@ -114,6 +114,10 @@ UNUSABLE = {
     "changes the name of a speaker": _BEGIN
     + "{{ '<|im_start|>' + (m.role if loop.last else 'old') }}"
     "{{ m.content + '<|im_end|>' }}" + _END,
+    "renames the agent": _BEGIN
+    + "{{ '<|im_start|>' + ('aide' if m.role == 'assistant' else m.role) }}"
+    + "{{ m.content + '<|im_end|>' }}"
+    + _END,
     "shouts": _BEGIN + "{{ m.content | upper }}" + _END,
 }
 

@@ -153,8 +153,10 @@ class ChatFormat:
                 f"not with {self.traits.close!r}"
             )
         ids = self.template.encode(text)
-        if self.end is not None and last.ids[-1] == self.end:
-            ids = ids[ids.index(self.end) + 1 :]
+        controls = set(self.template.controls.values())
+        first = next((place for place, i in enumerate(ids) if i in controls), None)
+        if first is not None and ids[first] == last.ids[-1] and ids[first] in self.stops:
+            ids = ids[first + 1 :]  # the policy ended the turn with it
         longer = dialogue.append(Segment(ids))
         return longer if longer.room(self.window) else dialogue.truncate()
 

@@ -7,12 +7,18 @@ that it drops): the dialogue keeps that as it was sampled.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import takewhile
+from typing import TypeVar
 
 from spade_envs.types import Json, Message
 from spade_train.errors import TemplateError
 from spade_train.tokens.template import Template
 
+T = TypeVar("T")
+
+_OPEN, _CLOSE = "<think>", "</think>"
 _USER = ("Markuserzero", "Markuserone", "Markusertwo")
 _AGENT = ("Markagentzero", "Markagentone")
 _TOOL = ("Marktoolzero", "Marktoolone")
@@ -34,9 +40,10 @@ class Traits:
     close: str
     """Text that closes an assistant turn."""
     header: str
-    """Text between a user turn and the assistant turn that answers it, in an earlier turn."""
+    """Text between a user turn and the turn that answers it, the same for every turn."""
     scaffold: str
-    """What the header for generation holds beyond `header`; the dialogue keeps it in every turn."""
+    """What the header for generation adds and that of an earlier turn has not; the dialogue keeps
+    it in every turn."""
     same_header: bool
     """Whether an earlier assistant turn has the header under which it was sampled."""
     drops_thinking: bool
@@ -64,17 +71,13 @@ def probe(template: Template) -> Traits:
     _same("the header of the assistant's next turn", generation, generation1, generation2)
     _same("the header of an earlier turn", header, header2, header3)
     _same("the text between a turn and the reply", bridge, bridge2, bridge3)
-    if not (generation.startswith(header) or header.startswith(generation)):
-        raise TemplateError(
-            f"the chat template asks for a turn with {generation!r} and later writes {header!r} in "
-            "its place, so turns cannot be appended"
-        )
+    start, scaffold = _scaffold(generation, header)
     last = template.render([_user(0), _agent(0)], generate=False).partition(_AGENT[0])[2]
-    close = _common(bridge, last)
+    close = template.decode(_common(template.encode(bridge), template.encode(last)))
     return Traits(
         close=close,
-        header=header,
-        scaffold=generation.removeprefix(header) if generation.startswith(header) else "",
+        header=start,
+        scaffold=scaffold,
         same_header=header == generation,
         drops_thinking=_drops_thinking(template),
         native_tools=_native_tools(template, bridge, close),
@@ -126,7 +129,7 @@ def _same(what: str, *texts: str) -> None:
 
 
 def _drops_thinking(template: Template) -> bool:
-    said = Message("assistant", f"<think>\n{_THOUGHT}\n</think>\n\n{_AGENT[0]}")
+    said = Message("assistant", f"{_OPEN}\n{_THOUGHT}\n{_CLOSE}\n\n{_AGENT[0]}")
     return _THOUGHT not in template.render([_user(0), said, _user(1)])
 
 
@@ -155,12 +158,30 @@ def _native_tools(template: Template, bridge: str, close: str) -> str:
     return ""
 
 
-def _common(one: str, other: str) -> str:
-    """Return the longest text with which both begin."""
-    length = 0
-    while length < min(len(one), len(other)) and one[length] == other[length]:
-        length += 1
-    return one[:length]
+def _scaffold(generation: str, earlier: str) -> tuple[str, str]:
+    """Return what both headers of a turn begin with, and what only the one for generation adds.
+
+    Raises:
+        TemplateError: they differ in more than one going on, or the marks of thinking.
+    """
+    start = "".join(_common(generation, earlier))
+    rests = generation[len(start) :], earlier[len(start) :]
+    if not all(rests):
+        return start, rests[0]
+    start = start.removesuffix(_OPEN)
+    rests = generation[len(start) :], earlier[len(start) :]
+    if any(rest.replace(_OPEN, "").replace(_CLOSE, "").strip() for rest in rests):
+        raise TemplateError(
+            f"the chat template asks for a turn with {generation!r} and later writes {earlier!r} "
+            "in its place, so turns cannot be appended"
+        )
+    return start, rests[0]
+
+
+def _common(one: Sequence[T], other: Sequence[T]) -> list[T]:
+    """Return the longest run with which both begin."""
+    pairs = takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False))
+    return [left for left, _ in pairs]
 
 
 def _user(index: int) -> Message:
