@@ -17,6 +17,8 @@ from gymnasium.utils.env_checker import check_env
 from contract import starter_play as play
 from spade_envs.api import ToolEnv
 from spade_envs.api.loading import interface_of
+from spade_envs.gates import GATES_VERSION
+from spade_envs.store import open_store
 from spade_envs.types import COGNITIVE_SKILLS, TOOL_SKILLS
 
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
@@ -173,3 +175,10 @@ def test_many_seeds(name, level):
     for constant in play.CONSTANT:
         won = sum(play.play(env, seed, [constant] * env.max_turns)[1] for seed in range(20))
         assert won <= 1, constant
+
+
+def test_the_starter_store_is_in_order_and_certified_by_these_gates():
+    store = open_store(play.STORE)
+    assert store.verify() == []
+    versions = {store.manifest(record).report.gates_version for record in store.records()}
+    assert versions == {GATES_VERSION}
