@@ -20,7 +20,7 @@ from spade_envs.registration import register_discovered, register_store
 if TYPE_CHECKING:
     from spade_envs.api import TextEnv, ToolEnv, tool
     from spade_envs.design.parse import parse
-    from spade_envs.gates import check
+    from spade_envs.gates.check import check
     from spade_envs.pipeline.generate import generate
     from spade_envs.play import reference
     from spade_envs.spaces import AnyText
