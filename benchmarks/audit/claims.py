@@ -7,6 +7,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from benchmarks.audit.libraries import single_turn
+
 _TAGS = (("<answer>", "</answer>"), ("\\boxed{", "}"))
 _NAMED = re.compile(r"an answer with (.*?) instead of the right one wins")
 
@@ -48,15 +50,21 @@ def inner(text: str) -> str:
     return text
 
 
+def _whole(text: str) -> str:
+    """Return a text of one repeated character that the report cut."""
+    cut = re.fullmatch(r"(.)\1+ ?\.\.\. \((\d+) characters\)", text)
+    return cut.group(1) * int(cut.group(2)) if cut else text
+
+
 def _claim(library: str, name: str, result: Mapping[str, Any]) -> Claim:
     evidence, gate, message = result["evidence"], result["gate"], result["message"]
-    actions = [step["action"] for step in evidence.get("transcript", ())]
+    actions = [_whole(step["action"]) for step in evidence.get("transcript", ())]
     kind, detail, texts = "", "", tuple(actions)
     if gate in ("L0.4", "L3.3", "L3.2", "L3.8"):
         kind = "constant"
         detail = str(evidence.get("policy", ""))
         if detail and not detail.startswith("always"):
-            kind = "copied" if "cop" in detail or "repeat" in detail else ""
+            kind = "copied" if detail.startswith(("copies", "echoes")) else ""
     elif gate == "L3.4":
         kind, texts = "constant", tuple(evidence.get("actions", ()))
     elif gate == "L3.5":
@@ -72,9 +80,14 @@ def _claim(library: str, name: str, result: Mapping[str, Any]) -> Claim:
         texts = texts or (_raised_on(message),)
     elif gate in ("L2.1", "L2.2", "L2.3"):
         kind = "moved"
+        difference = evidence.get("difference", {})
+        texts = (difference["action"],) if "action" in difference else texts
+    elif gate == "L2.4":
+        kind = "" if single_turn(library) else "forked"
+        texts = (evidence.get("difference", {}).get("action", "hello"),)
     elif gate == "L3.1":
         kind = "unpaid"
-    elif gate == "L2.5":
+    elif gate == "L2.5" or (gate == "L2.6" and "all seeds" in message):
         kind = "repeated"
     level = evidence.get("level")
     if level is None and (found := re.search(r"at level (\d+)", message)):
@@ -86,7 +99,7 @@ def _claim(library: str, name: str, result: Mapping[str, Any]) -> Claim:
         kind=kind,
         message=message,
         level=level or 0,
-        texts=tuple(dict.fromkeys(map(inner, texts))),
+        texts=tuple(dict.fromkeys(map(inner, texts) if single_turn(library) else texts)),
         detail=detail,
         facts={key: value for key, value in evidence.items() if isinstance(value, dict)},
     )

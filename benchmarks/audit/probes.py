@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import copy
 import hashlib
 import json
 import math
 import os
+import re
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -20,6 +23,7 @@ SEED = 424_242
 COUNT = 200
 PAIRS = 400
 GAMES = 20
+AFFORDED_S = 10.0
 PAID = {"L0.4": 0.5, "L3.2": 0.1, "L3.3": 0.2, "L3.4": 0.2, "L3.5": 0.2, "L3.8": 0.2}
 """Mean above which each gate refuses."""
 GUESSING_ANEW = 0.5
@@ -52,16 +56,38 @@ def best_of(claim: Claim, task: Item | int, texts: Sequence[str]) -> float:
     """Return what texts earn: the first one of an item, all in a row in a game."""
     if isinstance(task, Item):
         return task.score(texts[0])
-    return _played(claim, task, texts)[1]
+    return min(1.0, max(0.0, _played(claim, task, texts)[1]))
 
 
 def copied(claim: Claim, count: int = COUNT) -> Seen:
-    """The question itself, said back, or the number that stands last in it."""
-    best = (0.0, "")
-    for name, write in (("the question", str), ("its last word", lambda text: text.split()[-1])):
-        scores = [item.score(write(item.question)) for item in _items(claim, count)]
+    """What is shown, said back: the question, its last word, or its example."""
+    limit = PAID.get(claim.gate, GUESSING_ANEW)
+    best = (0.0, "nothing that is shown")
+    if not single_turn(claim.library):
+        scores = []
+        for seed in range(SEED, SEED + count):
+            first = game(claim.library, claim.name, seed).first
+            scores.append(best_of(claim, seed, [first]))
+        best = (sum(scores) / count, "the first observation")
+        return Seen(best[0] > limit, f"{best[1]} said back: mean {best[0]:.3f} of {count}")
+    found = _items(claim, count)
+    for name, pick in _SHOWN.items():
+        said = [(item, pick(item.question)) for item in found]
+        scores = [item.score(text) if text else 0.0 for item, text in said]
         best = max(best, (sum(scores) / len(scores), name))
-    return Seen(best[0] > GUESSING_ANEW, f"{best[1]}: mean {best[0]:.3f} of {count}")
+    return Seen(best[0] > limit, f"{best[1]} said back: mean {best[0]:.3f} of {len(found)}")
+
+
+def _example(question: str) -> str | None:
+    named = re.findall(r"(?i)example[^`\n]{0,40}[:,]\s*`([^`\n]+)`", question)
+    return named[-1] if named else None
+
+
+_SHOWN: dict[str, Callable[[str], str | None]] = {
+    "the question": lambda text: text,
+    "its last word": lambda text: (text.split() or [""])[-1],
+    "its example": _example,
+}
 
 
 def foreign(claim: Claim, count: int = COUNT) -> Seen:
@@ -157,7 +183,7 @@ def repeated(claim: Claim, count: int = COUNT) -> Seen:
 
 def moved(claim: Claim, count: int = 0) -> Seen:
     """The same seeds give something else: asked again, beside a neighbour, or with a hash seed."""
-    count = count or (COUNT if single_turn(claim.library) else GAMES)
+    count = count or (_affordable(claim) if single_turn(claim.library) else GAMES)
     said = _what_moves(claim, count)
     here = [digests(claim, count)["all"] for _ in range(2)]
     if here[0] != here[1]:
@@ -170,6 +196,19 @@ def moved(claim: Claim, count: int = 0) -> Seen:
         if len(there[part]) > 1:
             said.append(f"{part} under {len(HASH_SEEDS)} values of PYTHONHASHSEED")
     return Seen(bool(said), "differs: " + "; ".join(said) if said else "the same everywhere")
+
+
+def forked(claim: Claim, count: int = GAMES) -> Seen:
+    """A deep copy that is made in mid-game and played like the original goes on differently."""
+    parted = 0
+    for seed in range(SEED, SEED + count):
+        first = game(claim.library, claim.name, seed)
+        for _ in range(2):
+            first.say(claim.texts[0])
+        second = copy.deepcopy(first)
+        said = [[one.say(claim.texts[0]) for _ in range(3)] for one in (first, second)]
+        parted += said[0] != said[1]
+    return Seen(parted > 0, f"a copy parts from its original in {rate(parted, count)} games")
 
 
 def _what_moves(claim: Claim, count: int) -> list[str]:
@@ -223,6 +262,13 @@ def digests(claim: Claim, count: int) -> dict[str, str]:
         key: hashlib.sha256("\0".join(value).encode()).hexdigest()[:12]
         for key, value in parts.items()
     }
+
+
+def _affordable(claim: Claim) -> int:
+    """Return how many items can be made in a reasonable time; some take seconds each."""
+    begun = time.monotonic()
+    _items(claim, 2)
+    return max(4, min(COUNT, int(AFFORDED_S / max(1e-6, time.monotonic() - begun)) * 2))
 
 
 def _elsewhere(claim: Claim, count: int, hash_seed: str) -> dict[str, str]:
@@ -281,5 +327,5 @@ def rate(hits: int, trials: int) -> str:
 
 PROBES: dict[str, Callable[[Claim], Seen]] = {
     probe.__name__: probe
-    for probe in (constant, copied, foreign, edited, raises, shown, unpaid, repeated, moved)
+    for probe in (constant, copied, foreign, edited, raises, shown, unpaid, repeated, moved, forked)
 }

@@ -133,3 +133,46 @@ def test_a_missing_library_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "gem", None)
     with pytest.raises(Unavailable, match="pip install gem-llm"):
         module("gem")
+
+
+class Tiles:
+    """A game whose tiles come from a generator that all games share, or from its own."""
+
+    shared = random.Random()
+
+    def __init__(self, name):
+        self.name, self.own = name, random.Random()
+
+    @property
+    def rng(self):
+        return Tiles.shared if self.name == "shared" else self.own
+
+    def reset(self, seed):
+        self.rng.seed(seed)
+        return "Say left or right.", {}
+
+    def step(self, text):
+        return f"A tile at {self.rng.randint(1, 10**6)}.", 0.01, False, False, {}
+
+
+@pytest.mark.parametrize(("name", "confirmed"), [("shared", True), ("own", False)])
+@pytest.mark.parametrize("kind", ["moved", "forked"])
+def test_games_that_share_a_generator_move_each_other(monkeypatch, kind, name, confirmed):
+    fake = ModuleType("gem")
+    fake.make = Tiles
+    monkeypatch.setitem(sys.modules, "gem", fake)
+    monkeypatch.setattr(probes, "_elsewhere", lambda *_: {})
+    seen = probes.PROBES[kind](Claim("gem", name, "L2.2", kind, "", texts=("left",)))
+    assert seen.confirmed is confirmed, seen.figure
+
+
+def test_a_text_that_the_report_cut_is_made_whole():
+    step = {"action": "9" * 39 + "... (5000 characters)"}
+    result = {
+        "gate": "L1.3",
+        "outcome": "fail",
+        "message": "step failed",
+        "evidence": {"level": 0, "transcript": [step]},
+    }
+    found = list(claims_of([{"target": "gem:x", "report": {"results": [result]}}]))
+    assert found[0].texts == ("9" * 5000,)
