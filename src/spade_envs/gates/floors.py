@@ -58,6 +58,8 @@ def goal_open_at_reset(subject: Subject) -> Finding:
         # A little pay for the form of an answer, without success, is for L3.3 to weigh.
         reached = any(trace.success for trace in traces)
         if won is not None and reached and rate.mean > IMMEDIATE_FAIL:
+            rate = confirm(subject, script(ways[name]), level, name, IMMEDIATE_FAIL)
+        if won is not None and reached and rate.surely_above(IMMEDIATE_FAIL):
             return failed(
                 f"{name} at once earns {rate.mean:.0%} at level {level}; "
                 "the goal must not hold after reset()",

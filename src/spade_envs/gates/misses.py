@@ -41,7 +41,7 @@ LEAST_SHARED = 50
 _INTEGER = re.compile(r"[+-]?\d{1,15}")
 _DECIMAL = re.compile(r"[+-]?\d{1,15}\.\d+")
 _LAST_NUMBER = re.compile(r"(?:^|[\s,;:=(\[\"'])[+-]?\d+(?:\.\d+)?$")
-_ENDINGS = ".!?%\u00b0\u20ac$)]}\"' "
+_ENDINGS = ".!?%\u00b0\u20ac$)]}\"' \t\n"
 MANY = 4
 
 

@@ -24,7 +24,7 @@ from spade_envs.gates.misses import (
     offsets_of,
     shares_of,
 )
-from spade_envs.gates.nonsense import is_list, takes_nonsense
+from spade_envs.gates.nonsense import is_list, takes_any_order, takes_nonsense
 from spade_envs.gates.reference import wins
 from spade_envs.gates.slots import Case, Slot, items_of, slot_of
 from spade_envs.gates.stats import Rate, wilson
@@ -248,7 +248,7 @@ def _judged(subject: Subject, slack: _Slack) -> Finding | None:
             return None
         sure = sure and (regular or any({f"+{n} %", f"-{n} %"} <= kinds for n in PER_CENT))
     elif family == ORDER:
-        sure = "its items reversed" in kinds
+        sure = "its items reversed" in kinds and takes_any_order(subject, slack.slot, slack.tried)
     elif family in (START, MORE) and all(map(is_list, slack.tried)):
         sure = sure and takes_nonsense(subject, slack.slot, slack.tried, kinds)
     example = next(iter(slack.won.values()))[0]

@@ -1,7 +1,8 @@
-"""Part of L3.6: an item that can be part of no answer tells a lax checker from a roomy task."""
+"""Part of L3.6: impossible items and shuffled lists tell a lax checker from a roomy task."""
 
 from __future__ import annotations
 
+import random
 import re
 from collections.abc import Iterator, Sequence
 
@@ -12,6 +13,7 @@ from spade_envs.gates.subject import Subject
 from spade_envs.gates.thresholds import SLACK_SHARE
 
 WORD, NUMBER = "zqzqzq", "987654321"
+SHUFFLES = 2
 _CORE = re.compile(r"-?\w+(?:\.\d+)?")
 
 
@@ -30,6 +32,18 @@ def takes_nonsense(subject: Subject, slot: Slot, cases: Sequence[Case], kinds: s
     jobs = [
         slot.job(case, slot.form(text)) for case in cases for text in _texts(case.answer, kinds)
     ]
+    traces = subject.plain.run(jobs, fresh=False)
+    return Rate.of([float(wins(subject, trace)) for trace in traces]).mean >= SLACK_SHARE
+
+
+def takes_any_order(subject: Subject, slot: Slot, cases: Sequence[Case]) -> bool:
+    """Whether shuffled lists win; a way back, or pairs turned around, are no proof of that."""
+    jobs = []
+    for case in cases:
+        separator, items = items_of(case.answer)
+        for number in range(SHUFFLES):
+            order = random.Random(f"{case.seed} {number}").sample(items, len(items))
+            jobs.append(slot.job(case, slot.form(separator.join(order))))
     traces = subject.plain.run(jobs, fresh=False)
     return Rate.of([float(wins(subject, trace)) for trace in traces]).mean >= SLACK_SHARE
 

@@ -82,3 +82,66 @@ class Shares(TextEnv):
 def test_full_marks_are_no_order_to_the_grader_where_they_are_the_answer(pays, outcome):
     finding = judge(FRACTION.replace("PAYS", pays), override_loses, seeds=12)
     assert finding.outcome == outcome
+
+
+WALK = '''
+from spade_envs.api import TextEnv, answer_of
+
+
+class Walk(TextEnv):
+    """Put houses of a street in an order in which one can walk past them."""
+
+    max_turns = 1
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed, options=options)
+        self.way = self.draw_many([f"house{number}" for number in range(100, 400)], 7)
+        pairs = self.draw_many([f"{a}-{b}" for a, b in zip(self.way, self.way[1:])], 6)
+        return f"Neighbours: {', '.join(pairs)}. Name the houses in the order of a walk.", {}
+
+    def step(self, action):
+        said = answer_of(action).split(" ")
+        if JUDGED:
+            return self.win("Right.")
+        return self.lose("Wrong.")
+
+    def solution(self):
+        return ["\\\\boxed{" + " ".join(self.way) + "}"]
+'''
+
+
+@pytest.mark.parametrize(
+    ("judged", "fails"),
+    [("said in (self.way, self.way[::-1])", False), ("sorted(said) == sorted(self.way)", True)],
+)
+def test_a_walk_may_be_walked_back_but_not_shuffled(judged, fails):
+    finding = judge(WALK.replace("JUDGED", judged), near_misses_lose, seeds=12)
+    assert (finding.outcome == "fail") is fails, finding.message
+
+
+LINES = '''
+from spade_envs.api import TextEnv
+
+
+class Lines(TextEnv):
+    """Repeat three words, each on a line of its own."""
+
+    max_turns = 1
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed, options=options)
+        self.words = self.draw_many([f"w{number}ing" for number in range(100, 400)], 3)
+        return "Say backwards, a word a line: " + " ".join(self.words), {}
+
+    def step(self, action):
+        if action.split() == self.words[::-1]:
+            return self.win("Right.")
+        return self.lose("Wrong.")
+
+    def solution(self):
+        return ["\\n".join(self.words[::-1]) + "\\n"]
+'''
+
+
+def test_the_end_of_the_last_line_may_be_left_out():
+    assert judge(LINES, near_misses_lose, seeds=12).outcome == "pass"

@@ -44,9 +44,10 @@ class $cls(TextEnv):
 
     def step(self, action):
         tagged = "<answer>" in action and "</answer>" in action
-        verdict = self.task.verifier(action if tagged else f"<answer>{answer_of(action)}</answer>")
-        reward = float(verdict["reward"])
-        if verdict["accuracy"]:
+        plain = [f"<answer>{text}</answer>" for text in (answer_of(action), action)]
+        verdicts = [self.task.verifier(text) for text in ([action] if tagged else plain)]
+        reward = max(float(verdict["reward"]) for verdict in verdicts)
+        if any(verdict["accuracy"] for verdict in verdicts):
             return self.win("The answer is right.", reward=reward)
         return self.lose("The answer is not right.", reward=reward)
 
