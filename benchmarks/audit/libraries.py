@@ -116,7 +116,7 @@ def _rlve(name: str, count: int, seed: int, level: int) -> list[Item]:
 
         def score(text: str, task: Any = task) -> float:
             verdict = task.verifier(f"<answer>{text}</answer>")
-            return 1.0 if verdict["accuracy"] else min(float(verdict["reward"]), 0.999)
+            return 1.0 if verdict["accuracy"] else max(0.0, min(float(verdict["reward"]), 0.999))
 
         answer = task.parameter.get("reference_answer")
         found.append(Item(task.prompt_generator(), None if answer is None else str(answer), score))

@@ -14,7 +14,7 @@ from spade_envs.gates.policies import Policy, View, boxed, constant, script, tok
 from spade_envs.gates.reference import final_answer, wins
 from spade_envs.gates.subject import Form, Subject, answer_forms
 from spade_envs.gates.thresholds import LEAK_SHARE, MIN_LEAK_ANSWERS, MIN_LEAK_SEEDS
-from spade_envs.gates.trace import clip
+from spade_envs.gates.trace import Trace, clip
 from spade_envs.gates.withheld import ALL_ACTIONS, cores, secrets_of
 from spade_envs.types import Fault, Json
 
@@ -23,6 +23,7 @@ MAX_TOKENS = 150
 MAX_LEAVES = 2000
 COPY_TURNS = 2
 TAINT_SEEDS = 6
+TAINT_FURTHER = 24
 JUNK = (("zzz",) * 6, (boxed("zzz"),) * 6, (boxed("0"),) * 6, ("give up", "hint", "skip"))
 """Worthless episodes: some environments tell the answer to a number only, or on the fifth try."""
 _SHOWN_KEYS = ("user", "tool_results")
@@ -146,14 +147,19 @@ def _name(place: Place) -> str:
 
 
 def _tainted(subject: Subject, level: int) -> Finding | None:
+    """Look on a few seeds and, before anybody is refused for what they show, on more."""
     if not subject.has_reference:
         return None
-    traces = [
-        trace
-        for trace in subject.references(level, subject.seeds[:TAINT_SEEDS])
-        if wins(subject, trace)
-    ]
-    secrets = [("the answer", core) for core in cores(_answers(subject, level))]
+    few = subject.seeds[:TAINT_SEEDS]
+    found = _tainted_on(subject, level, few)
+    if found is None or found.outcome != "fail":
+        return found
+    return _tainted_on(subject, level, [*few, *subject.other_seeds(TAINT_FURTHER)])
+
+
+def _tainted_on(subject: Subject, level: int, seeds: Sequence[int]) -> Finding | None:
+    traces = [trace for trace in subject.references(level, seeds) if wins(subject, trace)]
+    secrets = [("the answer", core) for core in cores(_answers(traces))]
     secrets += [item for item in secrets_of(traces) if item[0] == ALL_ACTIONS]
     secrets = [(name, told) for name, told in secrets if _tells_apart(told)]
     if not secrets:
@@ -235,13 +241,8 @@ _TELLTALE = re.compile(
 _GIVEN_AWAY = re.compile(r"debug|expect|solution|answer|target|gold|secret", re.IGNORECASE)
 
 
-def _answers(subject: Subject, level: int) -> dict[int, str]:
+def _answers(traces: Sequence[Trace]) -> dict[int, str]:
     """Return each seed's answer: of the last action, or of an earlier one if that never varies."""
-    traces = [
-        trace
-        for trace in subject.references(level, subject.seeds[:TAINT_SEEDS])
-        if wins(subject, trace)
-    ]
     for left_out in range(min((len(trace.actions) for trace in traces), default=0)):
         found = {
             trace.seed or 0: final_answer(trace.actions[: len(trace.actions) - left_out])

@@ -6,6 +6,7 @@ from envs.gates.subjects import judge, subject_of
 from spade_envs.gates.alternatives import accepts_alternatives
 from spade_envs.gates.binding import bound_to_its_seed, no_best_constant
 from spade_envs.gates.floors import confirm, goal_open_at_reset, low_floor
+from spade_envs.gates.leaks import no_leak
 from spade_envs.gates.policies import constant
 from spade_envs.gates.stats import Rate
 
@@ -117,3 +118,41 @@ def test_groups_of_items_are_reordered_whole(judged, outcome):
     finding = judge(NESTED.replace("JUDGED", judged), accepts_alternatives)
     assert finding.outcome == outcome
     assert finding.evidence.get("played", 1) > 0
+
+
+SORTING = '''
+from spade_envs.api import TextEnv, answer_of
+
+
+class Sorting(TextEnv):
+    """Give the letters of a word in order, which they often are."""
+
+    max_turns = 1
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed, options=options)
+        letters = self.draw_many("abcdefghijklmnopqrst", 5)
+        tidy = self.draw_int(1, 100) <= SHARE
+        word = "".join(sorted(letters) if tidy else letters)
+        self.answer = "".join(sorted(letters))
+        return f"Put these letters in order, in a box: {word}", {}
+
+    def step(self, action):
+        if answer_of(action) == self.answer:
+            return self.win("Right.")
+        return self.lose("Wrong.")
+
+    def solution(self):
+        return [f"\\\\boxed{{{self.answer}}}"]
+'''
+
+
+@pytest.mark.parametrize("number", range(6))
+def test_an_answer_that_happens_to_be_shown_is_no_leak(number):
+    assert judge(SORTING.replace("SHARE", f"60 + 0 * {number}"), no_leak).outcome == "pass"
+
+
+def test_an_answer_that_is_always_shown_is_one():
+    finding = judge(SORTING.replace("SHARE", "100"), no_leak)
+    assert finding.outcome == "fail"
+    assert "30 of 30 seeds" in finding.message

@@ -46,9 +46,9 @@ class $cls(TextEnv):
         tagged = "<answer>" in action and "</answer>" in action
         plain = [f"<answer>{text}</answer>" for text in (answer_of(action), action)]
         verdicts = [self.task.verifier(text) for text in ([action] if tagged else plain)]
+        if any(verdict["accuracy"] for verdict in verdicts):  # it may be paid a little less than 1
+            return self.win("The answer is right.")
         reward = max(float(verdict["reward"]) for verdict in verdicts)
-        if any(verdict["accuracy"] for verdict in verdicts):
-            return self.win("The answer is right.", reward=reward)
         return self.lose("The answer is not right.", reward=reward)
 
     def solution(self):
