@@ -13,9 +13,9 @@ from spade_envs.gates.thresholds import CONFIRM_PAIRS, CONSTANT_FAIL, CROSS_SEED
 from spade_envs.gates.trace import BOASTS, Trace, clip
 from spade_envs.types import Json
 
-ANSWERS, ANSWERS_BETWEEN = 8, 5
+ANSWERS, ANSWERS_BETWEEN = 6, 3
 """References tried as a constant at the lowest and highest level, and at those between."""
-SCREEN = 4
+SCREEN = 3
 """Other seeds that each is tried on at first."""
 FIRST = 6
 """Seeds that are looked at first; the others follow if one of them was won."""
@@ -60,7 +60,7 @@ def _shares(subject: Subject) -> dict[int, dict[Actions, float]]:
     A reference that earns nothing on the first few seeds is not played on the rest.
     """
     others: dict[tuple[int, Actions], list[int]] = {}
-    for level in subject.levels:
+    for level in subject.floor_levels:
         traces = subject.references(level)
         tasks = {trace.seed or 0: subject.task_key(trace) for trace in traces}
         edge = level in (subject.levels[0], subject.levels[-1])

@@ -24,6 +24,8 @@ from spade_envs.gates.thresholds import RETURN_TOLERANCE
 from spade_envs.gates.trace import Trace, clip
 from spade_envs.types import Fault, Json
 
+OVERPAID_SEEDS = 2
+
 
 def reference_wins(subject: Subject) -> Finding:
     """L3.1: the reference earns the greatest return and success on every level and seed."""
@@ -68,7 +70,7 @@ def _overpaid(subject: Subject, level: int) -> Trace | None:
     """Return an episode that earns too much by taking each action of the reference three times."""
     jobs = [
         Job(level, trace.seed, script([action for action in trace.actions for _ in range(3)]))
-        for trace in subject.references(level, subject.seeds[:3])
+        for trace in subject.references(level, subject.seeds[:OVERPAID_SEEDS])
     ]
     traces = subject.plain.run(jobs, fresh=False)
     return next((t for t in traces if t.total > subject.top + RETURN_TOLERANCE), None)
@@ -169,11 +171,12 @@ def harmless_variants(subject: Subject) -> Finding:
     if not subject.has_reference:
         return skipped(NO_REFERENCE)
     weak: dict[str, Json] = {}
-    edges = (subject.levels[0], subject.levels[-1])
+    # The highest level once, the lowest twice: how an answer is read seldom depends on the level.
+    edges = {subject.levels[-1]: 1, subject.levels[0]: 2}
     cases = [
         (name, severity, Job(level, trace.seed, script(said)))
         for level in subject.levels
-        for trace in subject.references(level, subject.seeds[: 2 if level in edges else 1])
+        for trace in subject.references(level, subject.seeds[: edges.get(level, 0)])
         if wins(subject, trace)
         for name, severity, said in _variants(trace.actions)
     ]

@@ -44,7 +44,7 @@ SHORT_TURNS = 4
 MOST_TURNS = {"text": 26, "tool": 6}
 MOST_RANDOM_TURNS = 24
 """Turns of an agent that guesses anew each turn; in a tool environment a bare word says little."""
-MOST_COMMANDS = 8
+MOST_COMMANDS = 6
 MOST_TOOLS = 16
 NUMBERS = " ".join(map(str, range(2000)))
 LETTERS = "etaoinsrhldcumfpgwybvkxjqz"
@@ -76,13 +76,16 @@ def screen(subject: Subject) -> Screened:
     """Play every ignorant policy on a few seeds of every level."""
     sweeps = [
         (level, _turned(part, seed), seed)
-        for level in subject.levels
+        for level in subject.floor_levels
         for part in _parts(_texts(subject, level))
         for seed in _seeds(subject, level)
     ]
+    if subject.depth != "quick":  # whoever pays for garbage pays for it on any seed
+        level, seed = subject.levels[0], subject.seeds[0]
+        sweeps += [(level, part, seed) for part in _parts(list(dict.fromkeys(HOSTILE)))]
     guesses = [
         (level, guess, seed)
-        for level in subject.levels
+        for level in subject.floor_levels
         for guess in (*_guesses(subject, level), *_commands(subject, level))
         for seed in _seeds(subject, level)
     ]
@@ -134,8 +137,6 @@ def _always(text: str) -> Guess:
 def _texts(subject: Subject, level: int) -> list[str]:
     texts = [form(text) for form in answer_forms(subject, level) for text in CONSTANTS]
     texts += ["", " ", REFUSAL, finish(), GARBAGE, answer_forms(subject, level)[0](NUMBERS)]
-    if level == subject.levels[0] and subject.depth != "quick":
-        texts += HOSTILE
     return list(dict.fromkeys(texts))
 
 
@@ -153,7 +154,7 @@ def _guesses(subject: Subject, level: int) -> list[Guess]:
     }
     return [
         *(Guess(f"calls {name} and says it is done", one_tool(i)) for i, name in enumerate(names)),
-        Guess("says nothing to the end", null),
+        Guess("says nothing", limited(null, MOST_TURNS["text"])),
         Guess("copies the worked examples", copy_example),
         Guess("names all that it reads at once", all_candidates),
         Guess("echoes the first observation", limited(echo_first, SHORT_TURNS)),

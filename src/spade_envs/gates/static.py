@@ -89,6 +89,8 @@ def allowed_code(subject: Subject) -> Finding:
     events = _audit(subject)
     if events and not subject.trusted_imports:
         return failed(_did(events), events=events[:MAX_EXAMPLES])
+    if subject.depth == "quick":
+        return passed("no findings; the restricted run is left out of a quick check")
     lane = subject.lane("restricted")
     if isinstance(lane, Fault):
         return failed(

@@ -96,6 +96,11 @@ class Subject:
         return range(count) if self.depth != "quick" or count < 3 else (0, count - 1)
 
     @property
+    def floor_levels(self) -> Sequence[int]:
+        """Levels at which ignorant policies are played; the lowest alone in a quick check."""
+        return self.levels if self.depth != "quick" else self.levels[:1]
+
+    @property
     def edge_levels(self) -> list[int]:
         """The lowest and the highest level; in a deep check all, in a quick one the highest."""
         if self.depth == "quick":

@@ -87,7 +87,7 @@ GATES: tuple[Gate, ...] = (
     Gate("L1.5", "refuses steps after the end", interface.steps_after_end),
     Gate("L1.6", "resets cleanly", conduct.clean_reset, quick=False),
     Gate("L1.7", "keeps to its limits", conduct.keeps_to_limits),
-    Gate("L1.8", "has no side effects", conduct.no_side_effects),
+    Gate("L1.8", "has no side effects", conduct.no_side_effects, quick=False),
     Gate(
         "L1.9", "describes its tools truly", tool_schemas.tools_described, stops=False, quick=False
     ),
