@@ -6,8 +6,9 @@ import importlib
 import os
 import random
 import sys
+import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -17,6 +18,8 @@ MISSING = {
     "gem": "pip install gem-llm",
     "rlve": "set RLVE_CHECKOUT to a checkout of RLVE and install torch and networkx",
 }
+RLVE_LIMIT_S = 9.5
+"""A little less than the time after which RLVE gives a generator up."""
 RLVE_STEPS = 4
 """Steps of RLVE's own controller that make up one level of the report."""
 
@@ -99,7 +102,7 @@ def _reasoning_gym(name: str, count: int, seed: int, level: int) -> list[Item]:
     return found
 
 
-def _rlve(name: str, count: int, seed: int, level: int) -> list[Item]:
+def _rlve(name: str, count: int, seed: int, level: int, *, attempts: int = 5) -> list[Item]:
     made = module("rlve").identifier2environment
     controllers = importlib.import_module("Gym.parameter_controllers").identifier2controller
     controller = controllers[name]()
@@ -107,7 +110,7 @@ def _rlve(name: str, count: int, seed: int, level: int) -> list[Item]:
         controller.update()
     parameters = controller.get_parameter_list()
     found = []
-    for number in range(seed, seed + 5 * count):
+    for number in range(seed, seed + attempts * count):
         if len(found) == count:
             break
         task = made[name]()
@@ -120,6 +123,18 @@ def _rlve(name: str, count: int, seed: int, level: int) -> list[Item]:
 
         answer = task.parameter.get("reference_answer")
         found.append(Item(task.prompt_generator(), None if answer is None else str(answer), score))
+    return found
+
+
+def rlve_timeouts(name: str, level: int, seeds: Sequence[int], most: int = 3) -> int:
+    """Make problems until `most` generators ran into RLVE's own time limit; gives how many did."""
+    found = 0
+    for seed in seeds:
+        begun = time.monotonic()
+        _rlve(name, 1, seed, level, attempts=1)
+        found += time.monotonic() - begun > RLVE_LIMIT_S
+        if found == most:
+            break
     return found
 
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 from benchmarks.audit.claims import Claim
 from benchmarks.audit.edits import EDITS, asked
-from benchmarks.audit.libraries import Item, game, items, single_turn
+from benchmarks.audit.libraries import Item, game, items, rlve_timeouts, single_turn
 
 SEED = 424_242
 """First seed; the gates' own are below 2**31 and drawn from each source."""
@@ -24,6 +24,7 @@ COUNT = 200
 PAIRS = 400
 GAMES = 20
 AFFORDED_S = 10.0
+RLVE_TOP = 2
 PAID = {"L0.4": 0.5, "L3.2": 0.1, "L3.3": 0.2, "L3.4": 0.2, "L3.5": 0.2, "L3.8": 0.2}
 """Mean above which each gate refuses."""
 GUESSING_ANEW = 0.5
@@ -213,6 +214,8 @@ def forked(claim: Claim, count: int = GAMES) -> Seen:
 
 def _what_moves(claim: Claim, count: int) -> list[str]:
     """Return whether a second game, begun and played in between, changes the first."""
+    if claim.library == "rlve":
+        return _after_timeouts(claim)
     if single_turn(claim.library):
         return []
     texts = claim.texts or ("hello",)
@@ -230,6 +233,19 @@ def _what_moves(claim: Claim, count: int) -> list[str]:
             f"({same} of {count} repeat alone)"
         )
     return found
+
+
+def _after_timeouts(claim: Claim) -> list[str]:
+    """Return whether generators that RLVE gave up, and whose threads go on, change others."""
+    easy = [item.question for item in items("rlve", claim.name, GAMES, SEED)]
+    given_up = rlve_timeouts(claim.name, claim.level or RLVE_TOP, range(SEED, SEED + COUNT))
+    again = [item.question for item in items("rlve", claim.name, GAMES, SEED)]
+    changed = sum(one != two for one, two in zip(easy, again, strict=False))
+    if not given_up or not changed:
+        return []
+    return [
+        f"{changed} of {GAMES} easy problems while {given_up} generators that ran out of time go on"
+    ]
 
 
 def _transcript(claim: Claim, seed: int, texts: Sequence[str], *, beside: bool = False) -> str:

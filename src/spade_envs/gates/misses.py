@@ -48,6 +48,8 @@ MANY = 4
 def near_misses(slot: Slot, case: Case) -> Iterator[Miss]:
     """Yield near misses of a case's answer, written without what stands around it."""
     answer, other = case.answer, slot.other(case) or ""
+    if not answer.strip():  # such as no moves at all, where nothing is to be done
+        return
     separator, items = items_of(answer)
     seen = {answer.casefold()}
     for family, kind, text in (

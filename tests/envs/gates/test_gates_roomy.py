@@ -145,3 +145,10 @@ class Lines(TextEnv):
 
 def test_the_end_of_the_last_line_may_be_left_out():
     assert judge(LINES, near_misses_lose, seeds=12).outcome == "pass"
+
+
+def test_an_empty_answer_is_an_answer():
+    code = LINES.replace("a word a line: ", "but only words with a 3: ").replace(
+        "self.words[::-1]", "[word for word in self.words if '3' in word]"
+    )
+    assert judge(code, near_misses_lose, seeds=12).outcome != "fail"
