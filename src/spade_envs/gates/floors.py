@@ -169,8 +169,11 @@ def confirm(subject: Subject, policy: Policy, level: int, name: str, limit: floa
     seeds = subject.other_seeds(CONFIRM_FURTHER)
     scores: list[float] = []
     for some in (seeds[:CONFIRM_EPISODES], seeds[CONFIRM_EPISODES:]):
-        traces = subject.play(policy, level, some, name=name, fresh=False)
-        scores += [subject.score(trace) for trace in traces]
+        # In parts, since the deadline is looked at between them.
+        for start in range(0, len(some), CONFIRM_EPISODES):
+            part = some[start : start + CONFIRM_EPISODES]
+            traces = subject.play(policy, level, part, name=name, fresh=False)
+            scores += [subject.score(trace) for trace in traces]
         rate = Rate.of(scores)
         if rate.mean <= limit or rate.surely_above(limit):
             break
