@@ -21,7 +21,7 @@ CLAIMS = {
     "stepping": {0.25},
     "worker-start": {25.0},
     "importing": {0.6},
-    "gating": set(),
+    "gating": {0.4},
 }
 
 
