@@ -113,10 +113,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for claim in claims:
         row = look(claim)
         rows.append(row)
+        if chosen.json:  # after each, since a run takes long
+            chosen.json.write_text(json.dumps(rows, indent=1, ensure_ascii=False) + "\n", "utf-8")
         word = "confirmed" if row["confirmed"] else "NOT CONFIRMED"
         print(f"{claim.library}:{claim.name} {claim.gate} {word} ({row['by']}): {row['figure']}")
-    if chosen.json:
-        chosen.json.write_text(json.dumps(rows, indent=1, ensure_ascii=False) + "\n", "utf-8")
     missed = sum(not row["confirmed"] for row in rows)
     print(f"{len(rows) - missed} of {len(rows)} confirmed")
     return 1 if missed else 0
