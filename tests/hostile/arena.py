@@ -234,6 +234,11 @@ class Arena:
             # A fresh reset works after each attack in step.
             if attack.op == "step" and numbers:
                 again = worker.reset([(numbers[0], 8, None)])[0]
+                if again.fault is not None:
+                    # An attack may damage its own process without ending it: then this reset
+                    # finds out, at the cost of one fault, and the next one is in a new process.
+                    faults.append(again.fault)
+                    again = worker.reset([(numbers[0], 8, None)])[0]
                 assert again.fault is None, f"no fresh reset: {again.fault}"
                 assert again.observation == "start"
         return faults
