@@ -4,6 +4,7 @@
     ├─ ConfigError [ValueError]     a setting that cannot be used (from spade_envs)
     └─ TrainError                   base of the training package's own errors
         ├─ DataError [ValueError]   numbers handed to the maths have a wrong shape or range
+        ├─ EngineError              a sampling engine that cannot answer
         ├─ StateError [ValueError]  a saved state that cannot be read back
         └─ TemplateError [ValueError]
                                     a chat template that cannot be used turn by turn
@@ -31,3 +32,7 @@ class StateError(TrainError, ValueError):
 
 class TemplateError(TrainError, ValueError):
     """Raised when a chat template refuses a conversation or rewrites what it wrote before."""
+
+
+class EngineError(TrainError):
+    """A sampling engine cannot answer, or its weights are not those of the trainer."""

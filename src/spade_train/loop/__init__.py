@@ -1,0 +1,1 @@
+"""Co-evolution: what each update designs, plays and trains, and everything that evolves."""

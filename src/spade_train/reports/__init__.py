@@ -1,0 +1,1 @@
+"""Pages and tables of finished and running runs."""

@@ -1,0 +1,1 @@
+"""Runs beside each other: the quickstart and comparisons at equal budget."""

@@ -1,0 +1,1 @@
+"""The one trainer. Only this package touches TRL."""
