@@ -5,6 +5,7 @@
     └─ TrainError                   base of the training package's own errors
         ├─ DataError [ValueError]   numbers handed to the maths have a wrong shape or range
         ├─ EngineError              a sampling engine that cannot answer
+        ├─ HealthError              a run that its health limits stop
         ├─ StateError [ValueError]  a saved state that cannot be read back
         └─ TemplateError [ValueError]
                                     a chat template that cannot be used turn by turn
@@ -36,3 +37,7 @@ class TemplateError(TrainError, ValueError):
 
 class EngineError(TrainError):
     """A sampling engine cannot answer, or its weights are not those of the trainer."""
+
+
+class HealthError(TrainError):
+    """Raised when a run does what its section `health` forbids: it stops with its records kept."""
