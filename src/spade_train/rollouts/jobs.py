@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from spade_envs.types import Brief, EnvSource, Episode, RejectionStage
 from spade_train.tokens import Dialogue
-from spade_train.types import EpisodeResult
+from spade_train.types import EpisodeResult, HintInformation
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,3 +86,10 @@ class Designed:
     """Whether the gates on hints (L4.1, L4.2) passed."""
     levels: int = 0
     """Levels of the environment, 0 if it was refused."""
+    chance: float = 0.0
+    """Success rate of the best policy that does not read the task, in [0, 1); from the gates."""
+    hint: HintInformation | None = None
+    """How much its hints give away; None if it was refused or has none."""
+    title: str = ""
+    summary: str = ""
+    """First line of the environment's docstring."""
