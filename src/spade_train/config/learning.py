@@ -6,7 +6,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from spade_train.config.base import Above0, Amount, Count, Positive, Section, Share
+from spade_train.config.base import Above0, Amount, Count, Positive, Section, Share, Text
 
 
 class Optimizer(Section):
@@ -61,6 +61,13 @@ class Evaluation(Section):
     """Episodes of one evaluation; 0 evaluates never."""
     seed: Count = 1_000_003
     """First seed of the held-out instances."""
+    source: Text = Field(default="starter", min_length=1)
+    """Held-out environments, never trained on: `starter`, the bundled store; `nano`, programs that
+    the tiny model's generator writes for this; else the path of a store."""
+    environments: Positive = 27
+    """Programs for the source `nano`, its families in turn."""
+    greedy: bool = True
+    """Whether the agent takes the likeliest token each time, or samples as in training."""
 
 
 class Health(Section):

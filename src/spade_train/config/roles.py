@@ -162,8 +162,9 @@ class Agent(Section):
     """Episodes without the hint of each environment in each update."""
     reward: Literal["success", "return"] = "success"
     """The success flag, or the return clipped to [-1, 1]."""
-    group: Literal["environment", "instance"] = "environment"
-    """What an episode is compared with: its environment's episodes, or its instance's."""
+    group: Literal["environment", "level", "instance"] = "environment"
+    """What an episode is compared with: its environment's episodes, those of its level, or those of
+    its instance."""
     episodes_per_instance: Positive = 1
     """Episodes of one level and seed within an update."""
     train_hinted: bool = False

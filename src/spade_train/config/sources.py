@@ -33,9 +33,9 @@ class Memory(Section):
     """Greatest success rate of a good example."""
     top: Positive = 10
     """Examples are drawn from as many with the greatest regret."""
-    examples: Count = 2
+    examples: int = Field(default=2, ge=0, le=3)
     """Good examples in a brief."""
-    avoid: Count = 1
+    avoid: int = Field(default=1, ge=0, le=12)
     """Examples of what is too easy or too hard."""
     avoid_low: Share = 0.1
     """Success rate below which an environment is too hard."""

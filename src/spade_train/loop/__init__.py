@@ -1,1 +1,8 @@
-"""Co-evolution: what each update designs, plays and trains, and everything that evolves."""
+"""The loop: from briefs and pools over episodes to the rows that one update trains on."""
+
+from spade_train.loop.held import HeldEnv, HeldOut
+from spade_train.loop.loop import Loop
+from spade_train.loop.ports import Rollouts, Shelf, Spans
+from spade_train.loop.state import LoopState
+
+__all__ = ["HeldEnv", "HeldOut", "Loop", "LoopState", "Rollouts", "Shelf", "Spans"]

@@ -1,0 +1,123 @@
+"""What the designer is asked for in one design phase."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from spade_envs.corpus import Corpus, Cursor
+from spade_envs.design.brief import CHALLENGES, Challenge, build_brief, derive_seed
+from spade_envs.types import Brief, Passage, Skill
+from spade_train.config import Config
+from spade_train.curriculum import active_skills, epoch_of
+from spade_train.loop import memory
+from spade_train.loop.ports import Shelf
+from spade_train.loop.state import LoopState
+from spade_train.rollouts.jobs import DesignJob
+
+
+@dataclass(frozen=True, slots=True)
+class Desk:
+    """Draws briefs; everything is a function of the configuration, the state and the names."""
+
+    config: Config
+    corpus: Corpus | None
+    shelf: Shelf
+
+    def jobs(
+        self, state: LoopState, *, update: int, attempt: int, slots: Sequence[int]
+    ) -> tuple[tuple[DesignJob, ...], LoopState]:
+        """Return the jobs of one attempt at the slots of a design phase, and the state after it.
+
+        Args:
+            state: memory and place in the corpus; the latter moves on by one passage per slot.
+            update: number of the update.
+            attempt: how often these slots were tried before, >= 0.
+            slots: briefs to draw, each with `completions_per_brief` jobs.
+        """
+        designer = self.config.designer
+        epoch = epoch_of(update, designer.interval)
+        skills = active_skills(designer.skills, designer.skills_per_epoch, epoch)
+        jobs: list[DesignJob] = []
+        for place, slot in enumerate(slots):
+            key = f"u{update}/design/{attempt}/{slot}"
+            brief = self._brief(
+                state,
+                key,
+                skill=skills[(slot + epoch) % len(skills)],
+                challenge=self._challenge(key),
+                position=state.passages + place,
+            )
+            jobs += self._completions(brief, key, update, designer.completions_per_brief)
+        return tuple(jobs), replace(state, passages=state.passages + len(slots))
+
+    def pool_jobs(
+        self, state: LoopState, *, attempt: int, slots: Sequence[int]
+    ) -> tuple[tuple[DesignJob, ...], LoopState]:
+        """Return the jobs by which the untrained designer writes places of a fixed pool.
+
+        Skills go round; challenges too, if they are to be even.
+        """
+        designer = self.config.designer
+        even = self.config.pool.challenges == "even"
+        jobs: list[DesignJob] = []
+        for place, slot in enumerate(slots):
+            key = f"pool/design/{attempt}/{slot}"
+            brief = self._brief(
+                state,
+                key,
+                skill=designer.skills[slot // len(CHALLENGES) % len(designer.skills)],
+                challenge=CHALLENGES[slot % len(CHALLENGES)] if even else self._challenge(key),
+                position=state.passages + place,
+            )
+            jobs += self._completions(brief, key, 0, 1)
+        return tuple(jobs), replace(state, passages=state.passages + len(slots))
+
+    def _brief(
+        self, state: LoopState, key: str, *, skill: Skill, challenge: Challenge, position: int
+    ) -> Brief:
+        config = self.config
+        shown: tuple[str, ...] = ()
+        avoid: tuple[str, ...] = ()
+        if config.memory.enabled:
+            rng = np.random.default_rng(derive_seed("memory", config.run.seed, key))
+            digests = memory.examples(state.memory, config.memory, skill, rng)
+            shown = tuple(self.shelf.source(digest).code for digest in digests)
+            avoid = memory.warnings(state.memory, config.memory, skill, rng)
+        return build_brief(
+            self._passage(position),
+            seed=derive_seed("brief", config.run.seed, key),
+            skill=skill,
+            challenge=challenge,
+            examples=shown,
+            avoid=avoid,
+        )
+
+    def _passage(self, position: int) -> Passage | None:
+        if self.corpus is None:
+            return None
+        cursor = Cursor(
+            seed=self.config.corpus.seed, position=position, corpus=self.corpus.fingerprint
+        )
+        return self.corpus.draw(cursor)[0]
+
+    def _challenge(self, key: str) -> Challenge:
+        asked = self.config.designer.challenge
+        if asked != "mixed":
+            return asked
+        drawn = derive_seed("challenge", self.config.run.seed, key)
+        return CHALLENGES[drawn % len(CHALLENGES)]
+
+    def _completions(self, brief: Brief, key: str, update: int, count: int) -> list[DesignJob]:
+        return [
+            DesignJob(
+                key=f"{key}/{number}",
+                brief=brief,
+                brief_key=key,
+                sample_seed=derive_seed("designer", self.config.run.seed, key, number),
+                update=update,
+            )
+            for number in range(count)
+        ]

@@ -1,0 +1,66 @@
+"""What briefs show of earlier environments."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+
+from spade_train.config.sources import Memory
+from spade_train.loop.state import Remembered
+
+
+def remember(
+    memory: Sequence[Remembered], scored: Iterable[Remembered], size: int
+) -> tuple[Remembered, ...]:
+    """Return the memory with what was scored now; the oldest beyond `size` go.
+
+    An environment that is remembered already is moved to the end with its new figures.
+    """
+    kept = {each.digest: each for each in memory}
+    for each in scored:
+        kept.pop(each.digest, None)
+        kept[each.digest] = each
+    return tuple(kept.values())[-size:]
+
+
+def examples(
+    memory: Sequence[Remembered], settings: Memory, skill: str, rng: np.random.Generator
+) -> tuple[str, ...]:
+    """Return digests of environments of a skill that turned out well.
+
+    Drawn from those with the greatest regret among the ones that are neither too easy nor too hard.
+    """
+    good = [
+        each
+        for each in memory
+        if each.skill == skill and settings.low <= each.success <= settings.high
+    ]
+    best = sorted(good, key=lambda each: -each.regret)[: settings.top]
+    return tuple(each.digest for each in _drawn(best, settings.examples, rng))
+
+
+def warnings(
+    memory: Sequence[Remembered], settings: Memory, skill: str, rng: np.random.Generator
+) -> tuple[str, ...]:
+    """Return one line each on environments of a skill that were too easy or too hard."""
+    bad = [
+        each
+        for each in memory
+        if each.skill == skill
+        and (each.success < settings.avoid_low or each.success > settings.avoid_high)
+    ]
+    return tuple(_line(each, settings) for each in _drawn(bad, settings.avoid, rng))
+
+
+def _drawn(
+    pool: Sequence[Remembered], count: int, rng: np.random.Generator
+) -> tuple[Remembered, ...]:
+    places = rng.permutation(len(pool))[:count]
+    return tuple(pool[int(place)] for place in places)
+
+
+def _line(each: Remembered, settings: Memory) -> str:
+    what = "too hard" if each.success < settings.avoid_low else "too easy"
+    named = ": ".join(text for text in (each.title, each.summary) if text) or "an environment"
+    return f"{named} ({what}: solved in {each.success:.0%} of the episodes)"
