@@ -1,0 +1,140 @@
+"""Held-out environments: the bundled store, another one, or programs written for the purpose."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from spade_envs.design.brief import CHALLENGES
+from spade_envs.errors import ConfigError
+from spade_envs.gates import check
+from spade_envs.store import EnvStore, open_store, starter_path
+from spade_envs.store.files import replace_file
+from spade_envs.types import EnvKind, EnvSource, Record, Report
+from spade_train.config import Config
+from spade_train.loop import HeldEnv, HeldOut
+from spade_train.nano.families import FAMILIES, Draw, Family
+from spade_train.nano.programs import draw_condition, write_program
+
+_log = logging.getLogger(__name__)
+
+_DONE = "heldout.json"
+_TRIES = 5
+"""Programs that are written for one place until the gates accept one."""
+
+
+@dataclass(frozen=True, slots=True)
+class HeldStore:
+    """Held-out environments and the store that holds them."""
+
+    held: HeldOut
+    store: EnvStore | None = None
+    """None if nothing is held out."""
+
+
+def open_heldout(config: Config, folder: Path) -> HeldStore:
+    """Return the held-out environments of a configuration.
+
+    Args:
+        config: its section `evaluation`.
+        folder: where written programs are kept; one that was filled before is read.
+
+    Raises:
+        ConfigError: the store that is named holds nothing to evaluate on.
+        NotFound: there is no such store.
+    """
+    settings = config.evaluation
+    if not settings.episodes:
+        return HeldStore(HeldOut())
+    if settings.source == "nano":
+        store = write_heldout(
+            folder, count=settings.environments, seed=settings.seed, setting=config.setting
+        )
+        return HeldStore(_read(store), store)
+    place = starter_path() if settings.source == "starter" else Path(settings.source)
+    store = open_store(place)
+    if (place / _DONE).is_file():
+        return HeldStore(_read(store), store)
+    kinds = _kinds(config.setting)
+    records = [each for each in store.records() if each.withdrawn is None and each.kind in kinds]
+    if not records:
+        raise ConfigError(
+            f"evaluation.source = {settings.source!r} holds no environment for setting = "
+            f"{config.setting!r}; name another store, or set evaluation.episodes=0"
+        )
+    return HeldStore(HeldOut(tuple(HeldEnv(r.digest, r.levels, _group(r)) for r in records)), store)
+
+
+def write_heldout(folder: Path, *, count: int, seed: int, setting: str) -> EnvStore:
+    """Return a store of certified programs of the generator, its families in turn.
+
+    Args:
+        folder: the store; if it was finished before with the same arguments, nothing is written.
+        count: programs, >= 1.
+        seed: of the programs, apart from everything that is trained on.
+        setting: `games`, `tools` or `mixed`.
+
+    Raises:
+        ConfigError: the folder was filled with other arguments.
+    """
+    asked = {"count": count, "seed": seed, "setting": setting}
+    store = open_store(folder, create=True)
+    done = folder / _DONE
+    if done.is_file():
+        if json.loads(done.read_bytes())["asked"] != asked:
+            raise ConfigError(f"{folder} holds other held-out environments; name a new folder")
+        return store
+    families = [family for family in FAMILIES if family.kind in _kinds(setting)]
+    places = [(number, families[number % len(families)]) for number in range(count)]
+    with ThreadPoolExecutor(2) as pool:
+        found = list(pool.map(lambda place: _certified(seed, *place), places))
+    envs = []
+    for (_, family), program in zip(places, found, strict=True):
+        if program is None:
+            _log.warning("no held-out program of family %s passed the gates", family.name)
+            continue
+        source, report = program
+        record = store.add(
+            source, report, {"run": "held-out"}, skills=(family.skills[0],), refresh=False
+        )
+        envs.append({"digest": record.digest, "levels": record.levels, "group": family.name})
+    store.reindex()
+    replace_file(folder, done, json.dumps({"asked": asked, "envs": envs}, indent=1).encode())
+    return store
+
+
+def _read(store: EnvStore) -> HeldOut:
+    listed = json.loads((store.root / _DONE).read_bytes())["envs"]
+    unique = {each["digest"]: HeldEnv(**each) for each in listed}
+    return HeldOut(tuple(unique.values()))
+
+
+def _certified(seed: int, number: int, family: Family) -> tuple[EnvSource, Report] | None:
+    """Return the first program for a place that passes the gates."""
+    challenge = CHALLENGES[(number + number // len(FAMILIES)) % len(CHALLENGES)]
+    for attempt in range(_TRIES):
+        draw = Draw(f"held-out/{seed}/{number}/{attempt}")
+        condition = replace(
+            draw_condition(draw, []),
+            skill=family.skills[0],
+            kind=family.kind,
+            challenge=challenge,
+        )
+        source = EnvSource(code=write_program(draw, condition, family).code, origin=family.name)
+        report = check(source)
+        if report.accepted:
+            return source, report
+    return None
+
+
+def _kinds(setting: str) -> Sequence[EnvKind]:
+    kinds: dict[str, Sequence[EnvKind]] = {"games": ("text",), "tools": ("tool",)}
+    return kinds.get(setting, ("text", "tool"))
+
+
+def _group(record: Record) -> str:
+    return record.skills[0] if record.skills else record.kind
