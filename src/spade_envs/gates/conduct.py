@@ -13,8 +13,7 @@ from spade_envs.gates.finding import (
 )
 from spade_envs.gates.lane import Job, Lane
 from spade_envs.gates.lasting import outlasting
-from spade_envs.gates.policies import cycle, script
-from spade_envs.gates.probes import PLAIN
+from spade_envs.gates.policies import script
 from spade_envs.gates.subject import Subject
 from spade_envs.gates.thresholds import MAX_MEMORY_SHARE
 from spade_envs.gates.trace import first_difference
@@ -23,26 +22,25 @@ from spade_envs.types import Fault, Json
 
 def clean_reset(subject: Subject) -> Finding:
     """L1.6: a reset in mid-episode, and one after the end, give the same episode as a fresh one."""
-    lane = subject.plain
     first, second = subject.seeds[0], subject.seeds[-1]
+    cases = []
     for level in subject.edge_levels:
         kept = subject.samples(level, [first])
         if level and subject.depth != "deep":
             kept = kept[-1:]
         for before in subject.sample_scripts(level, second):
             for name, turns in (("in mid-episode", (len(before) + 1) // 2), ("later", len(before))):
-                for actions, fresh in kept:
-                    used = lane.in_turn(
-                        Job(level, second, script(before[:turns])),
-                        Job(level, first, script(actions)),
-                    )
-                    difference = first_difference(fresh, used)
-                    if difference and subject.reproduces(actions, fresh):
-                        return failed(
-                            f"a reset {name} does not give a clean episode; "
-                            "set every attribute anew in reset()",
-                            difference=difference,
-                        )
+                dirty = Job(level, second, script(before[:turns]))
+                cases += [(name, dirty, *pair) for pair in kept]
+    rows = [(dirty, Job(dirty.level, first, script(said))) for _, dirty, said, _ in cases]
+    for (name, _, actions, fresh), traces in zip(cases, subject.plain.in_turn(*rows), strict=True):
+        difference = first_difference(fresh, traces[-1])
+        if difference and subject.reproduces(actions, fresh):
+            return failed(
+                f"a reset {name} does not give a clean episode; "
+                "set every attribute anew in reset()",
+                difference=difference,
+            )
     return passed("resets in mid-episode and after the end are clean")
 
 
@@ -52,12 +50,7 @@ def keeps_to_limits(subject: Subject) -> Finding:
     for trace in lane.faults:
         if trace.fault is not None and trace.fault.kind in ("timeout", "memory", "crash"):
             return failed(f"{fault_text(trace)}; bound every loop and size", **trace.evidence())
-    jobs = [
-        Job(level, seed, cycle(PLAIN), "plain")
-        for level in subject.edge_levels
-        for seed in subject.seeds[:2]
-    ]
-    for trace in lane.run(jobs):
+    for trace in subject.plain_episodes(subject.edge_levels, subject.seeds[:2]):
         cut = [got.observation_cut for _, got in trace.steps]
         if trace.start.observation_cut or any(cut):
             return failed(
@@ -116,16 +109,19 @@ def no_side_effects(subject: Subject) -> Finding:
 
 def _moved_by_asking(subject: Subject) -> dict[str, Json]:
     lane = subject.plain
-    for level in subject.edge_levels:
-        for actions, base in subject.samples(level, subject.seeds[:1]):
-            live = lane.begin([Job(level, base.seed, script(actions))])[0]
-            if not live.over and subject.interface.has_hint:
-                lane.worker.hint(live.instance)
-            if not live.over and subject.interface.has_solution:
-                lane.worker.solution(live.instance)
-            while (action := live.next_action()) is not None:
-                live.step(action)
-            difference = first_difference(base, live.close())
-            if difference and subject.reproduces(actions, base):
-                return difference
+    kept = [
+        pair for level in subject.edge_levels for pair in subject.samples(level, subject.seeds[:1])
+    ]
+    jobs = [Job(base.level, base.seed, script(actions)) for actions, base in kept]
+    running = lane.begin(jobs)
+    sound = [live.instance for live in running if not live.over]
+    if subject.interface.has_hint and sound:
+        lane.worker.hints(sound)
+    if subject.interface.has_solution and sound:
+        lane.worker.solutions(sound)
+    lane.play(running)
+    for (actions, base), live in zip(kept, running, strict=True):
+        difference = first_difference(base, live.close())
+        if difference and subject.reproduces(actions, base):
+            return difference
     return {}

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 
 from spade_envs.gates.finding import Finding, failed, passed, warned
 from spade_envs.gates.lane import Job, Lane, Live
 from spade_envs.gates.many_starts import same_tasks
 from spade_envs.gates.policies import Policy, cycle, script
 from spade_envs.gates.probes import PLAIN
-from spade_envs.gates.subject import Subject
+from spade_envs.gates.subject import Subject, ask_hints, ask_solutions
 from spade_envs.gates.trace import Trace, first_difference
 from spade_envs.types import Fault, Json
 
@@ -44,7 +43,7 @@ def reproducible(subject: Subject) -> Finding:
         # Backwards, so that nothing which an earlier level left behind is left behind there.
         "another process (hash seed, time zone, folder, order)": (
             every,
-            lambda: other.run(jobs[::-1])[::-1],
+            lambda: other.run(jobs[::-1], fresh=not other.may_copy)[::-1],
         ),
     }
     for place, (rows, play) in places.items():
@@ -71,19 +70,19 @@ def _count(subject: Subject, level: int) -> int:
 
 
 def _on_one_object(lane: Lane, jobs: Sequence[Job]) -> list[Trace]:
-    for level in {job.level for job in jobs}:
-        instance = lane.take(level, fresh=False)
-        if isinstance(instance, int):
-            lane.give(level, instance, keep=True)
-    # One job at a time, so that the single idle instance of the level is used again and again.
-    return [trace for job in jobs for trace in lane.run([job], fresh=False)]
+    rows: dict[int, list[Job]] = {}
+    for job in jobs:
+        rows.setdefault(job.level, []).append(job)
+    # One row a level, so that its single instance is used again and again.
+    played = dict(zip(rows, map(iter, lane.in_turn(*rows.values())), strict=True))
+    return [next(played[job.level]) for job in jobs]
 
 
 def _same_words(subject: Subject, other: Lane) -> Finding | None:
     """Compare hints and solutions between the two processes."""
     for level in subject.levels:
         seeds = subject.seeds[: _count(subject, level)]
-        here, there = (_words(lane, level, seeds) for lane in (subject.plain, other))
+        here, there = _words(subject, level, seeds), _words_of(other, level, seeds)
         for (what, seed), said in here.items():
             if said != there[what, seed]:
                 return failed(
@@ -94,27 +93,36 @@ def _same_words(subject: Subject, other: Lane) -> Finding | None:
     return None
 
 
-def _words(lane: Lane, level: int, seeds: Sequence[int]) -> dict[tuple[str, int], str]:
-    """Return hint and solution of each seed, as text; the message of the fault if there is one."""
-    found: dict[tuple[str, int], str] = {}
-    declared = lane.worker.interface
-    for live in lane.begin([Job(level, seed, script(())) for seed in seeds], fresh=False):
-        lane.check_time()
-        seed = live.job.seed or 0
-        for what, has, ask in (
-            ("solution", declared.has_solution, lane.worker.solution),
-            ("hint", declared.has_hint, lane.worker.hint),
-        ):
-            if not has:
-                continue
-            answer = live.start.fault or ask(live.instance)
-            if isinstance(answer, Fault):
-                lane.note(Trace(level, seed, replace(live.start, fault=answer)))
-                answer = answer.message
-            found[what, seed] = answer if isinstance(answer, str) else repr(answer)
-        if live.instance >= 0:
-            lane.give(level, live.instance, keep=True)
+Words = dict[tuple[str, int], str]
+"""What `hint` and `solution` give for each seed, as text; the message of the fault if one does."""
+
+
+def _words(subject: Subject, level: int, seeds: Sequence[int]) -> Words:
+    found: Words = {}
+    if subject.interface.has_solution:
+        for seed, answer in subject.solutions(level, seeds).items():
+            found["solution", seed] = _said(answer)
+    if subject.interface.has_hint:
+        for seed, hint in subject.hints(level, seeds).items():
+            found["hint", seed] = hint
     return found
+
+
+def _words_of(lane: Lane, level: int, seeds: Sequence[int]) -> Words:
+    found: Words = {}
+    if lane.worker.interface.has_solution:
+        for seed, (_, answer) in ask_solutions(lane, level, seeds).items():
+            found["solution", seed] = _said(answer)
+    if lane.worker.interface.has_hint:
+        for seed, hint in ask_hints(lane, level, seeds).items():
+            found["hint", seed] = _said(hint)
+    return found
+
+
+def _said(answer: str | tuple[str, ...] | Fault) -> str:
+    if isinstance(answer, Fault):
+        return answer.message
+    return answer if isinstance(answer, str) else repr(list(answer))
 
 
 def unmoved_by_neighbours(subject: Subject) -> Finding:
@@ -123,9 +131,12 @@ def unmoved_by_neighbours(subject: Subject) -> Finding:
     kept = [
         pair for level in subject.edge_levels for pair in subject.samples(level, subject.seeds[:1])
     ]
-    for actions, alone in kept:
-        other = Job(alone.level, subject.seeds[-1], cycle(PLAIN), "plain")
-        together = _interleaved(lane, Job(alone.level, alone.seed, script(actions)), other)
+    jobs = [Job(alone.level, alone.seed, script(actions)) for actions, alone in kept]
+    others = [
+        Job(alone.level, subject.seeds[-1], cycle(PLAIN), f"plain {number}")
+        for number, (_, alone) in enumerate(kept)
+    ]
+    for (_, alone), together in zip(kept, _interleaved(lane, jobs, others), strict=True):
         difference = first_difference(alone, together)
         if difference:
             return failed(
@@ -136,37 +147,39 @@ def unmoved_by_neighbours(subject: Subject) -> Finding:
     return passed("episodes do not disturb each other")
 
 
-def _interleaved(lane: Lane, job: Job, other: Job) -> Trace:
-    """Play `job` while `other` is reset after it and stepped before each of its steps."""
+def _interleaved(lane: Lane, jobs: Sequence[Job], others: Sequence[Job]) -> list[Trace]:
+    """Play `jobs` in lockstep while others are reset after them and stepped before each step."""
     lane.check_time()
-    live, noise = lane.begin([job, other])
-    while (action := live.next_action()) is not None:
-        disturbance = noise.next_action()
-        if disturbance is not None:
-            noise.step(disturbance)
-        live.step(action)
-    noise.close()
-    return live.close()
+    begun = lane.begin([*jobs, *others])
+    lives, noise = begun[: len(jobs)], begun[len(jobs) :]
+    # Steps of one batch are taken in order.
+    lane.play([one for pair in zip(noise, lives, strict=True) for one in pair])
+    for one in noise:
+        one.close()
+    return [live.close() for live in lives]
 
 
 def isolated_episodes(subject: Subject) -> Finding:
     """L2.3: an episode is the same after twenty others on the same object."""
     lane = subject.plain
-    for level in subject.edge_levels:
-        kept = subject.samples(level, subject.seeds[:1])
-        instance = lane.take(level, fresh=False)
-        if isinstance(instance, int):
-            lane.give(level, instance, keep=True)
-        count = OTHER_EPISODES_ABOVE if level and subject.depth != "deep" else OTHER_EPISODES
-        lane.run([Job(level, *other) for other in _played_well(subject, level)], fresh=False)
-        for seed in subject.other_seeds(count):
-            lane.run([Job(level, seed, script(PLAIN), "plain")], fresh=False)
-        for actions, one in kept:
-            job = Job(level, one.seed, script(actions))
-            difference = first_difference(one, lane.run([job], fresh=False)[0])
+    kept = {level: subject.samples(level, subject.seeds[:1]) for level in subject.edge_levels}
+    counts = {
+        level: OTHER_EPISODES_ABOVE if level and subject.depth != "deep" else OTHER_EPISODES
+        for level in kept
+    }
+    rows = []
+    for level, some in kept.items():
+        row = [Job(level, *other) for other in _played_well(subject, level)]
+        row += [
+            Job(level, seed, script(PLAIN), "plain") for seed in subject.other_seeds(counts[level])
+        ]
+        rows.append([*row, *(Job(level, one.seed, script(actions)) for actions, one in some)])
+    for (level, some), traces in zip(kept.items(), lane.in_turn(*rows), strict=True):
+        for (_, one), again in zip(some, traces[len(traces) - len(some) :], strict=True):
+            difference = first_difference(one, again)
             if difference:
                 return failed(
-                    f"an episode changes after {count} others on the same object; "
+                    f"an episode changes after {counts[level]} others on the same object; "
                     "set every attribute anew in reset() and change no class attribute",
                     difference=difference,
                 )
@@ -184,20 +197,25 @@ def _played_well(subject: Subject, level: int) -> list[tuple[int, Policy]]:
 def copyable(subject: Subject) -> Finding:
     """L2.4: a copy made in mid-episode plays on like the original."""
     notes: dict[str, Json] = {}
-    for level in subject.edge_levels:
-        seed = subject.seeds[0]
-        for actions in subject.sample_scripts(level, seed):
-            for how in ("deepcopy", "pickle"):
-                problem = _copied(subject.plain, level, seed, actions, how)
-                if isinstance(problem, dict):
-                    return failed(
-                        f"a {how} made in mid-episode plays on differently; state must live on the "
-                        "object, and a Task predicate must read the state it is given",
-                        difference=problem,
-                    )
-                if problem is not None:
-                    notes[how] = problem
-    subject.plain.may_copy = "deepcopy" not in notes
+    seed = subject.seeds[0]
+    cases = [
+        (level, actions, how)
+        for level in subject.edge_levels
+        for actions in subject.sample_scripts(level, seed)
+        for how in ("deepcopy", "pickle")
+    ]
+    jobs = [Job(level, seed, script(actions)) for level, actions, _ in cases]
+    for (_, _, how), problem in zip(cases, _copied(subject.plain, jobs, cases), strict=True):
+        if isinstance(problem, dict):
+            return failed(
+                f"a {how} made in mid-episode plays on differently; state must live on the "
+                "object, and a Task predicate must read the state it is given",
+                difference=problem,
+            )
+        if problem is not None:
+            notes[how] = problem
+    subject.allow_copies()
+    subject.plain.may_copy = subject.plain.may_copy and "deepcopy" not in notes
     if "deepcopy" in notes:
         return failed(f"the environment cannot be copied: {notes['deepcopy']}", **notes)
     ours = subject.interface.api == "spade-1" and subject.interface.kind == "text"
@@ -207,27 +225,29 @@ def copyable(subject: Subject) -> Finding:
 
 
 def _copied(
-    lane: Lane, level: int, seed: int, actions: tuple[str, ...], how: str
-) -> dict[str, Json] | str | None:
-    """Return the difference between original and copy, or why there is no copy, or None."""
+    lane: Lane, jobs: Sequence[Job], cases: Sequence[tuple[int, tuple[str, ...], str]]
+) -> list[dict[str, Json] | str | None]:
+    """Return for each case where original and copy differ, or why there is no copy, or None."""
     lane.check_time()
-    job = Job(level, seed, script(actions))
-    original = lane.begin([job])[0]
-    while (
-        len(original.steps) < len(actions) // 2 and (action := original.next_action()) is not None
-    ):
-        original.step(action)
-    if original.over:
-        original.close()
-        return None
-    number = lane.worker.probe(original.instance, "copy", {"how": how})
-    if isinstance(number, Fault):
-        original.close()
-        return str(number.message)
-    twin = Live(lane, job, int(number["instance"]), original.start)
-    for action, outcome in original.steps:
-        twin.take(action, outcome)
-    for live in (original, twin):
-        while (action := live.next_action()) is not None:
-            live.step(action)
-    return first_difference(original.close(), twin.close()) or None
+    originals = lane.begin(jobs)
+    for live, (_, actions, _) in zip(originals, cases, strict=True):
+        live.pause_after = len(actions) // 2
+    lane.play(originals)
+    twins: list[Live | str | None] = []
+    for original, (_, _, how) in zip(originals, cases, strict=True):
+        original.pause_after = None
+        number = None if original.over else _copy(lane, original, how)
+        twins.append(original.twin(number) if isinstance(number, int) else number)
+    lane.play(originals)
+    # Only now, so that what a copy shares with its original is seen.
+    lane.play([twin for twin in twins if isinstance(twin, Live)])
+    played = [original.close() for original in originals]
+    return [
+        first_difference(trace, twin.close()) or None if isinstance(twin, Live) else twin
+        for trace, twin in zip(played, twins, strict=True)
+    ]
+
+
+def _copy(lane: Lane, original: Live, how: str) -> int | str:
+    answer = lane.worker.probe(original.instance, "copy", {"how": how})
+    return str(answer.message) if isinstance(answer, Fault) else int(answer["instance"])

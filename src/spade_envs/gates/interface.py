@@ -6,17 +6,16 @@ import math
 from dataclasses import replace
 
 from spade_envs.gates.finding import Finding, failed, fault_text, passed, warned
-from spade_envs.gates.lane import Job
+from spade_envs.gates.lane import Job, Live
 from spade_envs.gates.policies import (
     Policy,
     boxed,
     constant,
-    cycle,
     echo_last,
     random_grammar,
     script,
 )
-from spade_envs.gates.probes import PLAIN, hostile
+from spade_envs.gates.probes import hostile
 from spade_envs.gates.subject import Subject
 from spade_envs.gates.thresholds import RETURN_TOLERANCE
 from spade_envs.gates.trace import BOASTS, Trace
@@ -48,13 +47,8 @@ def passes_check_env(subject: Subject) -> Finding:
 
 def well_formed(subject: Subject) -> Finding:
     """L1.2: values have the declared types, rewards are finite and returns lie in their range."""
-    jobs = [
-        Job(level, seed, cycle(PLAIN), "plain")
-        for level in subject.levels
-        for seed in subject.seeds[:3]
-    ]
     low, high = subject.interface.reward_range
-    traces = subject.plain.run(jobs)
+    traces = subject.plain_episodes(subject.levels, subject.seeds[:3])
     for trace in traces:
         fault = trace.fault
         if fault is not None and (fault.kind == "contract" or fault.op != "step"):
@@ -76,7 +70,8 @@ def _bad_hint(subject: Subject) -> Finding | None:
     if not subject.interface.has_hint:
         return None
     lane, seed = subject.plain, subject.seeds[0]
-    for live in lane.begin([Job(level, seed, script(())) for level in subject.levels]):
+    jobs = [Job(level, seed, script(())) for level in subject.levels]
+    for live in lane.begin(jobs, fresh=False):
         hint = live.start.fault or lane.worker.hint(live.instance)
         level = live.job.level
         if isinstance(hint, Fault):
@@ -138,7 +133,7 @@ def always_ends(subject: Subject) -> Finding:
         for name, policy in ways
         for seed in subject.seeds[:2]
     ]
-    for job, trace in zip(jobs, subject.plain.run(jobs), strict=True):
+    for job, trace in zip(jobs, subject.plain.run(jobs, fresh=False), strict=True):
         if trace.fault is not None:
             continue  # judged by L1.2 and L1.3
         if not trace.done or len(trace.steps) > limit:
@@ -158,8 +153,11 @@ def steps_after_end(subject: Subject) -> Finding:
     reference = subject.solution(level, seed) if subject.has_reference else ()
     if not isinstance(reference, Fault) and reference:
         ways.insert(0, reference)
-    for actions in ways:
-        offence = _after_end(subject, level, seed, actions)
+    jobs = [Job(level, seed, script(actions)) for actions in ways]
+    running = lane.begin(jobs, fresh=False)
+    lane.play(running)
+    for live, actions in zip(running, ways, strict=True):
+        offence = _after_end(live, actions)
         if offence is None:
             continue
         message = "a step after the end pays or revives the episode"
@@ -171,10 +169,8 @@ def steps_after_end(subject: Subject) -> Finding:
     return passed("a step after the end is refused")
 
 
-def _after_end(subject: Subject, level: int, seed: int, actions: tuple[str, ...]) -> Trace | None:
-    live = subject.plain.begin([Job(level, seed, script(actions))])[0]
-    while (action := live.next_action()) is not None:
-        live.step(action)
+def _after_end(live: Live, actions: tuple[str, ...]) -> Trace | None:
+    """Return the episode that was played to its end if a further step pays or revives it."""
     if not live.trace().done:
         live.close()
         return None

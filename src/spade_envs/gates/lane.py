@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 from spade_envs.gates.policies import Policy, View
 from spade_envs.gates.ports import ResetRequest, WorkerPort
@@ -12,8 +12,8 @@ from spade_envs.gates.trace import Trace
 from spade_envs.types import Fault, ResetOutcome, StepOutcome
 
 MAX_BATCH = 128
-MAX_TEMPLATES = 400
-SLOW_RESET_S = 0.002
+MAX_TEMPLATES = 200
+SLOW_RESET_S = 0.00025
 """A reset that takes longer than this is replaced by a copy where the gates allow it."""
 
 
@@ -43,10 +43,14 @@ class Job:
 class Live:
     """One episode under way, played by hand or by a lane."""
 
-    def __init__(self, lane: Lane, job: Job, instance: int, start: ResetOutcome) -> None:
-        self.job, self.instance, self.start = job, instance, start
+    def __init__(
+        self, lane: Lane, job: Job, instance: int, start: ResetOutcome, *, copied: bool = False
+    ) -> None:
+        self.job, self.instance, self.start, self.copied = job, instance, start, copied
         self.steps: list[tuple[str, StepOutcome]] = []
         self.over = start.fault is not None
+        self.pause_after: int | None = None
+        """Steps after which no further action is asked for."""
         self._lane = lane
         shown = start.observation
         name = f"{job.name}/{job.level}/{job.seed}"
@@ -54,7 +58,8 @@ class Live:
 
     def next_action(self) -> str | None:
         """Return the policy's next action, or None if the episode is over or too long."""
-        if self.over or len(self.steps) >= self._lane.most_steps:
+        taken = len(self.steps)
+        if self.over or taken >= self._lane.most_steps or taken == self.pause_after:
             return None
         return self.job.policy(self.view)
 
@@ -70,6 +75,13 @@ class Live:
         self.take(action, outcome)
         return outcome
 
+    def twin(self, instance: int) -> Live:
+        """Return the episode of a copy that was made now."""
+        twin = Live(self._lane, self.job, instance, self.start, copied=True)
+        for action, outcome in self.steps:
+            twin.take(action, outcome)
+        return twin
+
     def trace(self) -> Trace:
         """Return the episode so far."""
         return Trace(self.job.level, self.job.seed, self.start, tuple(self.steps))
@@ -83,6 +95,22 @@ class Live:
         return trace
 
 
+@dataclass(slots=True)
+class Costs:
+    """What resets and copies take, by level."""
+
+    reset_s: dict[int, float] = field(default_factory=dict)
+    copy_s: float = 0.0
+
+    def copies_pay(self, level: int) -> bool:
+        """Whether resets of the level are slow, and copies quicker.
+
+        A level that was not measured yet is taken for the slowest.
+        """
+        reset_s = self.reset_s.get(level, max(self.reset_s.values(), default=0.0))
+        return reset_s > max(SLOW_RESET_S, self.copy_s)
+
+
 class Lane:
     """Plays jobs in one worker and keeps instances for reuse.
 
@@ -90,17 +118,16 @@ class Lane:
     and not a hundred.
     """
 
-    def __init__(self, worker: WorkerPort, *, deadline: float) -> None:
+    def __init__(self, worker: WorkerPort, *, deadline: float, like: Lane | None = None) -> None:
         self.worker = worker
-        self.may_copy = False
+        self.may_copy: bool = like is not None and like.may_copy
         """Set once copies are known to play on like their original; saves slow resets."""
         self.faults: list[Trace] = []
+        self._costs: Costs = Costs() if like is None else replace(like._costs)
         self._deadline = deadline
         self._idle: dict[int, list[int]] = {}
         self._templates: dict[tuple[int, int | None], Live] = {}
-        self._reset_s: dict[int, float] = {}
-        self._copy_s: dict[int, float] = {}
-        self._batch = 1
+        self._batch: int = 1 if like is None else like._batch
 
     @property
     def most_steps(self) -> int:
@@ -117,8 +144,8 @@ class Lane:
 
         Args:
             jobs: the episodes to play.
-            fresh: give every episode an instance of its own; otherwise instances are reused, or
-                copied from one that was reset before.
+            fresh: give every episode an instance that was made and reset for this call, or a
+                copy of one; otherwise instances are reused, or copied from one of an earlier call.
             most: greatest number of episodes in lockstep.
 
         Raises:
@@ -135,12 +162,37 @@ class Lane:
             traces += self._run_chunk(chunk, fresh=fresh)
         return traces
 
-    def in_turn(self, *jobs: Job) -> Trace:
-        """Play the jobs one after the other on one new instance; return the last trace."""
-        instance = self.take(jobs[0].level)
-        if isinstance(instance, int):
-            self.give(jobs[0].level, instance, keep=True)
-        return [trace for job in jobs for trace in self.run([job], fresh=False)][-1]
+    def in_turn(self, *rows: Sequence[Job]) -> list[list[Trace]]:
+        """Play the jobs of each row one after the other on one new instance; return all traces.
+
+        The rows, each of one level, are played in lockstep. All but their first episodes begin
+        with a reset of the instance that played the one before.
+        """
+        instances: list[int | Fault] = [-1 for _ in rows]
+        played: list[list[Trace]] = [[] for _ in rows]
+        for turn in range(max(map(len, rows), default=0)):
+            self.check_time()
+            going = [index for index, row in enumerate(rows) if turn < len(row)]
+            for index in going:
+                if played[index] and played[index][-1].fault is not None:
+                    instances[index] = self.take(rows[index][0].level)
+            jobs = [rows[index][turn] for index in going]
+            if turn == 0:
+                running = self.begin(jobs)
+                instances = [live.start.fault or live.instance for live in running]
+            else:
+                running = self._reset(jobs, [instances[index] for index in going])
+            self.play(running)
+            for index, episode in zip(going, running, strict=True):
+                trace = episode.trace()
+                played[index].append(trace)
+                if trace.fault is not None and episode.instance >= 0:
+                    self.give(trace.level, episode.instance, keep=False)
+                self.note(trace)
+        for row, traces, instance in zip(rows, played, instances, strict=True):
+            if isinstance(instance, int) and traces[-1].fault is None:
+                self.give(row[0].level, instance, keep=True)
+        return played
 
     def take(self, level: int, *, fresh: bool = True) -> int | Fault:
         """Return an instance of `level`; hand it back with `give`."""
@@ -166,16 +218,25 @@ class Lane:
 
     def begin(self, jobs: Sequence[Job], *, fresh: bool = True) -> list[Live]:
         """Return reset episodes, to be played by hand and closed."""
-        begun = time.perf_counter()
-        taken = self._take_all([job.level for job in jobs], fresh=fresh)
+        copies = self._copied(jobs, fresh=fresh)
+        left = [job for job, copy in zip(jobs, copies, strict=True) if copy is None]
+        begun = iter(self.originals(left, fresh=fresh) if left else ())
+        return [next(begun) if copy is None else copy for copy in copies]
+
+    def originals(self, jobs: Sequence[Job], *, fresh: bool = True) -> list[Live]:
+        """Return episodes of instances that were reset for them."""
+        return self._reset(jobs, self._take_all([job.level for job in jobs], fresh=fresh))
+
+    def _reset(self, jobs: Sequence[Job], taken: Sequence[int | Fault]) -> list[Live]:
         requests: list[ResetRequest] = [
             (instance, job.seed, None)
             for instance, job in zip(taken, jobs, strict=True)
             if isinstance(instance, int)
         ]
+        begun = time.perf_counter()
         starts = iter(self.worker.reset(requests) if requests else ())
         if len({job.level for job in jobs}) == 1:
-            self._reset_s[jobs[0].level] = (time.perf_counter() - begun) / len(jobs)
+            self._costs.reset_s[jobs[0].level] = (time.perf_counter() - begun) / len(jobs)
         return [
             Live(self, job, -1, ResetOutcome(fault=instance))
             if isinstance(instance, Fault)
@@ -183,64 +244,79 @@ class Lane:
             for instance, job in zip(taken, jobs, strict=True)
         ]
 
-    def _copied(self, jobs: Sequence[Job]) -> list[Live | None]:
-        """Return copies of instances that were reset once, None where that is not quicker."""
-        wanted = [job for job in jobs if self._copies_pay(job.level)]
-        missing = {(job.level, job.seed): job for job in wanted}
-        for key in self._templates:
-            missing.pop(key, None)
-        room = max(0, MAX_TEMPLATES - len(self._templates))
-        for live in self.begin(list(missing.values())[:room]) if missing else ():
-            self._templates[live.job.level, live.job.seed] = live
-        found: dict[int, Live] = {}
-        sources = [
-            (row, template.instance)
-            for row, job in enumerate(jobs)
-            if self._copies_pay(job.level)
-            and (template := self._templates.get((job.level, job.seed)))
-            and template.start.fault is None
-        ]
-        begun = time.perf_counter()
-        twins = self.worker.copies([instance for _, instance in sources]) if sources else []
-        if len({jobs[row].level for row, _ in sources}) == 1:
-            level = jobs[sources[0][0]].level
-            self._copy_s[level] = (time.perf_counter() - begun) / len(sources)
-        for (row, _), twin in zip(sources, twins, strict=True):
-            job = jobs[row]
-            if isinstance(twin, int):
-                found[row] = Live(self, job, twin, self._templates[job.level, job.seed].start)
-        return [found.get(row) for row in range(len(jobs))]
+    def kept(self, level: int, seed: int) -> Live | None:
+        """Return the episode before its first step that is kept to copy from, if there is one."""
+        return self._templates.get((level, seed))
 
-    def _copies_pay(self, level: int) -> bool:
-        """Whether copies are allowed, resets of the level are slow, and copies quicker."""
-        reset_s = self._reset_s.get(level, 0.0)
-        return self.may_copy and reset_s > max(SLOW_RESET_S, self._copy_s.get(level, 0.0))
+    def _copied(self, jobs: Sequence[Job], *, fresh: bool) -> list[Live | None]:
+        """Return copies of instances that were reset once, None where that is not quicker.
+
+        Of those that begin alike, one is reset and then played or kept, and the others are copies.
+        """
+        found: list[Live | None] = [None] * len(jobs)
+        rows: dict[tuple[int, int | None], list[int]] = {}
+        for row, job in enumerate(jobs):
+            if self.may_copy and job.seed is not None and self._costs.copies_pay(job.level):
+                rows.setdefault((job.level, job.seed), []).append(row)
+        known = {} if fresh else self._templates
+        models = {key: known[key] for key in rows if key in known}
+        new = [key for key, alike in rows.items() if key not in models and len(alike) > 1]
+        first = [jobs[rows[key][0]] for key in new]
+        for key, live in zip(new, self.originals(first, fresh=fresh) if new else (), strict=True):
+            sound = live.start.fault is None
+            if sound:
+                models[key] = live
+            if sound and not fresh and len(known) < MAX_TEMPLATES:
+                known[key] = live
+            else:
+                found[rows[key][0]] = live
+        sources = [
+            (row, models[key].instance, models[key].start)
+            for key, alike in rows.items()
+            if key in models
+            for row in alike
+            if found[row] is None
+        ]
+        if not sources:
+            return found
+        begun = time.perf_counter()
+        twins = self.worker.copies([instance for _, instance, _ in sources])
+        self._costs.copy_s = (time.perf_counter() - begun) / len(sources)
+        for (row, _, start), twin in zip(sources, twins, strict=True):
+            if isinstance(twin, int):
+                found[row] = Live(self, jobs[row], twin, start, copied=True)
+        return found
+
+    def drop(self, live: Live) -> None:
+        """Discard an episode's instance, also one that is kept to copy from."""
+        self._templates.pop((live.job.level, live.job.seed), None)
+        self.give(live.job.level, live.instance, keep=False)
 
     def settle(self, live: Live) -> None:
         """Keep an episode in which no step was taken to copy from, or its instance for reuse."""
         level, key = live.job.level, (live.job.level, live.job.seed)
+        if self._templates.get(key) is live:
+            return
         free = key not in self._templates and len(self._templates) < MAX_TEMPLATES
-        if self._copies_pay(level) and free:
+        if free and self.may_copy and not live.copied and self._costs.copies_pay(level):
             self._templates[key] = live
             return
-        self.give(level, live.instance, keep=True)
+        self.give(level, live.instance, keep=not live.copied)
 
     def _run_chunk(self, jobs: Sequence[Job], *, fresh: bool) -> list[Trace]:
-        copies = [None] * len(jobs) if fresh else self._copied(jobs)
-        left = [job for job, copy in zip(jobs, copies, strict=True) if copy is None]
-        begun = iter(self.begin(left, fresh=fresh) if left else ())
-        running = [next(begun) if copy is None else copy for copy in copies]
-        self._play(running)
+        running = self.begin(jobs, fresh=fresh)
+        self.play(running)
         traces = [episode.trace() for episode in running]
-        for episode, copy, trace in zip(running, copies, traces, strict=True):
+        for episode, trace in zip(running, traces, strict=True):
             if episode.instance >= 0:
-                keep = not fresh and copy is None and trace.fault is None
+                keep = not fresh and not episode.copied and trace.fault is None
                 self.give(trace.level, episode.instance, keep=keep)
         for trace in traces:
             self.note(trace)
         return traces
 
-    def _play(self, running: Sequence[Live]) -> None:
+    def play(self, running: Sequence[Live]) -> None:
+        """Play episodes that were begun by hand, in lockstep, to where their policies stop."""
         while True:
             batch = [
                 (episode, action)

@@ -271,7 +271,8 @@ def _channels(
     for live in lane.begin([Job(level, seed, script(())) for seed in seeds], fresh=False):
         text = "" if live.over else lane.worker.probe(live.instance, "repr", {})
         if live.instance >= 0:
-            lane.give(level, live.instance, keep=not live.over and not isinstance(text, Fault))
+            keep = not (live.copied or live.over or isinstance(text, Fault))
+            lane.give(level, live.instance, keep=keep)
         if isinstance(text, str):
             yield live.job.seed or 0, "repr(env)", _ADDRESS.sub("", text)
     jobs = [Job(level, seed, script(texts)) for seed in seeds for texts in JUNK]

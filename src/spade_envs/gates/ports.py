@@ -55,6 +55,9 @@ class WorkerPort(Protocol):
     def solutions(self, instances: Sequence[int]) -> list[list[str] | Fault]:
         """Return the solution of each of the instances."""
 
+    def hints(self, instances: Sequence[int]) -> list[str | Fault]:
+        """Return the hint of each of the instances."""
+
     def copies(self, instances: Sequence[int]) -> list[int | Fault]:
         """Return a copy of each of the instances, in its present state."""
 

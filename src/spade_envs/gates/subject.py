@@ -7,10 +7,10 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from spade_envs.gates.context import Context
-from spade_envs.gates.lane import Job, Lane
-from spade_envs.gates.policies import Policy, boxed, commands, script
+from spade_envs.gates.lane import Job, Lane, Live
+from spade_envs.gates.policies import Policy, boxed, commands, cycle, script
 from spade_envs.gates.ports import Mode, SandboxPort
-from spade_envs.gates.probes import scripts
+from spade_envs.gates.probes import PLAIN, scripts
 from spade_envs.gates.trace import Trace, info_text
 from spade_envs.sandbox.policy import LintFinding, lint
 from spade_envs.types import EnvSource, Fault, GateResult, Interface, Limits
@@ -64,6 +64,8 @@ class Subject:
         self._starts: dict[tuple[int, int], Trace] = {}
         self._samples: dict[Sample, Trace] = {}
         self._hints: dict[tuple[int, int], str | Fault] = {}
+        self._plain_episodes: dict[tuple[int, int], Trace] = {}
+        self._asked_for_copies = False
 
     @property
     def findings(self) -> tuple[LintFinding, ...]:
@@ -143,10 +145,39 @@ class Subject:
             worker = sandbox.load(
                 self.source, limits=self.limits, mode=mode, poison=name == "poisoned", spin=False
             )
+            plain = self._lanes.get("plain")
+            like = plain if isinstance(plain, Lane) else None
             self._lanes[name] = (
-                worker if isinstance(worker, Fault) else Lane(worker, deadline=self.deadline)
+                worker
+                if isinstance(worker, Fault)
+                else Lane(worker, deadline=self.deadline, like=like)
             )
         return self._lanes[name]
+
+    def allow_copies(self) -> None:
+        """Let the plain lane copy instances from now on, if copies play like fresh objects here.
+
+        Tried once, with the samples of the lowest and the highest level. It saves slow resets.
+
+        Raises:
+            OutOfTimeError: the deadline passed.
+            StalledError: the environment broke a time limit.
+        """
+        if self._asked_for_copies:
+            return
+        self._asked_for_copies = True
+        lane = self.plain
+        kept = {level: self.samples(level, self.seeds[:1]) for level in self.edge_levels}
+        jobs = [Job(level, self.seeds[0], script(())) for level, some in kept.items() if some]
+        begun = [live for live in lane.originals(jobs) if live.start.fault is None]
+        alike = len(begun) == len(kept) > 0
+        # Twice, so that what a copy shares with its original is seen.
+        for some in (slice(None), slice(-1, None)):
+            pairs = [(live, pair) for live in begun for pair in kept[live.job.level][some]]
+            alike = alike and _copies_play_alike(lane, pairs)
+        for live in begun:
+            lane.give(live.job.level, live.instance, keep=True)
+        lane.may_copy = alike
 
     def close(self) -> None:
         """End every worker."""
@@ -194,17 +225,9 @@ class Subject:
         Raises:
             StalledError: a hint took too long.
         """
-        lane = self.plain
         missing = [seed for seed in seeds if (level, seed) not in self._hints]
-        jobs = [Job(level, seed, script(())) for seed in missing]
-        for live in lane.begin(jobs, fresh=False) if jobs else ():
-            lane.check_time()
-            answer = live.start.fault or lane.worker.hint(live.instance)
-            if live.instance >= 0:
-                lane.give(level, live.instance, keep=not isinstance(answer, Fault))
-            if isinstance(answer, Fault):
-                lane.note(Trace(level, live.job.seed, replace(live.start, fault=answer)))
-            self._hints[level, live.job.seed or 0] = answer
+        for seed, answer in ask_hints(self.plain, level, missing).items():
+            self._hints[level, seed] = answer
         found = {seed: self._hints[level, seed] for seed in seeds}
         return {seed: hint for seed, hint in found.items() if isinstance(hint, str)}
 
@@ -232,6 +255,15 @@ class Subject:
         for trace in self.play(script(()), level, missing) if missing else ():
             self._starts[level, trace.seed or 0] = trace
         return [self._starts[level, seed] for seed in self.seeds]
+
+    def plain_episodes(self, levels: Sequence[int], seeds: Sequence[int]) -> list[Trace]:
+        """Return episodes of an agent that says harmless words to the end, kept."""
+        wanted = [(level, seed) for level in levels for seed in seeds]
+        missing = [key for key in wanted if key not in self._plain_episodes]
+        jobs = [Job(*key, cycle(PLAIN), "plain") for key in missing]
+        for key, trace in zip(missing, self.plain.run(jobs), strict=True):
+            self._plain_episodes[key] = trace
+        return [self._plain_episodes[key] for key in wanted]
 
     def samples(self, level: int, seeds: Sequence[int]) -> list[tuple[tuple[str, ...], Trace]]:
         """Return fixed scripts for the seeds and how they play on a fresh object, kept."""
@@ -276,6 +308,21 @@ class Subject:
         return f"{trace.start.observation}\0{info_text(trace.start.info)}\0{shown}"
 
 
+def _copies_play_alike(
+    lane: Lane, pairs: Sequence[tuple[Live, tuple[tuple[str, ...], Trace]]]
+) -> bool:
+    """Whether a copy of each reset instance plays the actions as the trace tells."""
+    twins = lane.worker.copies([live.instance for live, _ in pairs])
+    playing = [
+        Live(lane, Job(trace.level, trace.seed, script(actions)), twin, live.start)
+        for (live, (actions, trace)), twin in zip(pairs, twins, strict=True)
+        if isinstance(twin, int)
+    ]
+    lane.play(playing)
+    played = [live.close().key() for live in playing]
+    return played == [trace.key() for _, (_, trace) in pairs]
+
+
 def ask_solutions(
     lane: Lane, level: int, seeds: Sequence[int]
 ) -> dict[int, tuple[Trace, Solution]]:
@@ -287,14 +334,16 @@ def ask_solutions(
     """
     found: dict[int, tuple[Trace, Solution]] = {}
     lane.check_time()
-    begun = lane.begin([Job(level, seed, script(())) for seed in seeds], fresh=False)
+    jobs = [Job(level, seed, script(())) for seed in seeds if lane.kept(level, seed) is None]
+    begun = [live for seed in seeds if (live := lane.kept(level, seed)) is not None]
+    begun += lane.originals(jobs, fresh=False) if jobs else []
     sound = [live.instance for live in begun if live.start.fault is None]
     answers = iter(lane.worker.solutions(sound) if sound else ())
     for live in begun:
         answer = live.start.fault or next(answers)
         failed = isinstance(answer, Fault)
         if live.instance >= 0 and failed:
-            lane.give(level, live.instance, keep=False)
+            lane.drop(live)
         elif live.instance >= 0:
             lane.settle(live)
         if isinstance(answer, Fault):
@@ -302,6 +351,30 @@ def ask_solutions(
             found[live.job.seed or 0] = (live.trace(), answer)
         else:
             found[live.job.seed or 0] = (live.trace(), tuple(answer))
+    return found
+
+
+def ask_hints(lane: Lane, level: int, seeds: Sequence[int]) -> dict[int, str | Fault]:
+    """Ask for the hint of each seed right after its reset.
+
+    Raises:
+        OutOfTimeError: the deadline passed.
+        StalledError: a hint took too long.
+    """
+    lane.check_time()
+    jobs = [Job(level, seed, script(())) for seed in seeds]
+    begun = lane.begin(jobs, fresh=False) if jobs else []
+    sound = [live.instance for live in begun if live.start.fault is None]
+    answers = iter(lane.worker.hints(sound) if sound else ())
+    found: dict[int, str | Fault] = {}
+    for live in begun:
+        answer = live.start.fault or next(answers)
+        failed = isinstance(answer, Fault)
+        if live.instance >= 0:
+            lane.give(level, live.instance, keep=not live.copied and not failed)
+        if isinstance(answer, Fault):
+            lane.note(Trace(level, live.job.seed, replace(live.start, fault=answer)))
+        found[live.job.seed or 0] = answer
     return found
 
 

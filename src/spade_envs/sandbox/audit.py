@@ -47,8 +47,20 @@ def events() -> list[dict[str, Any]]:
     ]
 
 
+_told: dict[str, bool] = {}
+
+
+def _is_told(event: str) -> bool:
+    known = _told.get(event)
+    if known is None:
+        known = event.startswith(_PREFIXES)
+        if len(_told) < _MAX_EVENTS:
+            _told[event] = known
+    return known
+
+
 def _hook(event: str, args: tuple[Any, ...]) -> None:
-    if _muted or not event.startswith(_PREFIXES):
+    if _muted or not _is_told(event):
         return
     detail = ascii(args[0])[:120] if args and type(args[0]) in (str, bytes, int) else ""
     key = (event, detail)

@@ -135,13 +135,15 @@ class Keeper:
             self._kill()  # interrupted: what is under way in the process is unknown
             raise
 
-    def _values(self, op: Op, items: Sequence[Callable[[int], Any]]) -> list[Any] | None:
+    def _values(
+        self, op: Op, items: Sequence[Callable[[int], Any]], *, least: int = 2
+    ) -> list[Any] | None:
         """Send several requests with one answer each in one message; return values or faults.
 
-        None if the process is gone or does not survive that: then they are to be asked one by one,
-        so that the right one is blamed.
+        None if they are fewer than `least`, or the process is gone or does not survive that: then
+        they are to be asked one by one, so that the right one is blamed.
         """
-        if len(items) < 2 or not self.alive:
+        if len(items) < least or not self.alive:
             return None
         process = self._live()
         try:

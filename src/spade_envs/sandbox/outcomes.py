@@ -26,6 +26,9 @@ Op: TypeAlias = Literal["load", "create", "reset", "step", "hint", "solution", "
 _INFINITY = float("inf")
 _decode_info = msgspec.msgpack.Decoder(dict[str, Any]).decode
 
+_REMEMBERED, _REMEMBERED_BYTES = 512, 16_384
+_sound_infos: set[bytes] = set()
+"""Infos that were found to be plain JSON: most steps bring one that was seen before."""
 
 Answer: TypeAlias = str | StepOutcome
 """The observation of a step that brought nothing else but a reward, or what it brought."""
@@ -104,7 +107,13 @@ def decode_info(data: bytes, most_bytes: int) -> dict[str, Json]:
     if len(data) > most_bytes:
         raise Broken("protocol", f"an info of {len(data)} bytes, more than {most_bytes}")
     try:
-        info: dict[str, Json] = check_json(_decode_info(data))
+        info: dict[str, Json] = _decode_info(data)
+        if data not in _sound_infos:
+            check_json(info)
+            if len(data) <= _REMEMBERED_BYTES:
+                if len(_sound_infos) >= _REMEMBERED:
+                    _sound_infos.clear()
+                _sound_infos.add(data)
     except (ValueError, RecursionError) as error:
         raise Broken("protocol", f"the info {str(error)[:200]}") from None
     return info

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from typing import Any
 
 from spade_envs.sandbox import audit, effects, lasting
+from spade_envs.sandbox.clones import clones
 from spade_envs.sandbox.instances import FaultTuple, Table, fault_of
 from spade_envs.sandbox.protocol import Probe
 
@@ -65,6 +66,15 @@ def _copy(table: Table, number: int, args: dict[str, Any]) -> dict[str, Any]:
     else:
         twin = copy.deepcopy(env)
     table.adopt(int(args["into"]), twin, number)
+    return {}
+
+
+def _clones(table: Table, number: int, args: dict[str, Any]) -> dict[str, Any]:
+    """Copy an instance in its present state to each of the numbers `into`."""
+    numbers = list(args["into"])
+    made = clones(table.envs[number], len(numbers))
+    for into, twin in zip(numbers, made, strict=True):
+        table.adopt(int(into), twin, number)
     return {}
 
 
@@ -151,6 +161,7 @@ def _audit(_: Table, __: int, ___: dict[str, Any]) -> list[dict[str, Any]]:
 PROBES: dict[str, Callable[[Table, int, dict[str, Any]], Any]] = {
     "check_env": _check_env,
     "copy": _copy,
+    "clones": _clones,
     "repr": _repr,
     "rss_mb": _rss,
     "effects": _effects,

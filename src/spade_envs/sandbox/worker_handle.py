@@ -154,10 +154,7 @@ class Worker(Keeper):
 
     def hint(self, number: int) -> str | Fault:
         """Return the privileged hint for the current episode of an instance."""
-        answer = self._about("hint", number, lambda i: Ask(i, number, "hint"))
-        if isinstance(answer, Fault | str):
-            return answer
-        return Fault(kind="protocol", op="hint", message="not a text")
+        return _text(self._about("hint", number, lambda i: Ask(i, number, "hint")))
 
     def solution(self, number: int) -> list[str] | Fault:
         """Return the actions that win the current episode of an instance from here."""
@@ -166,14 +163,18 @@ class Worker(Keeper):
     def solutions(self, numbers: Sequence[int]) -> list[list[str] | Fault]:
         """Return the solution of each of the instances; quicker than one by one."""
         with self._lock:
-            instances = self._known(numbers)
-            answers = None
-            if all(instance.generation == self._generation for instance in instances):
-                asked = [partial(Ask, instance=number, what="solution") for number in numbers]
-                answers = self._values("solution", asked)
+            answers = self._asked(numbers, "solution")
             if answers is None:
                 return _until_timeout([partial(self.solution, number) for number in numbers])
             return [_texts(answer) for answer in answers]
+
+    def hints(self, numbers: Sequence[int]) -> list[str | Fault]:
+        """Return the hint of each of the instances; quicker than one by one."""
+        with self._lock:
+            answers = self._asked(numbers, "hint")
+            if answers is None:
+                return _until_timeout([partial(self.hint, number) for number in numbers])
+            return [_text(answer) for answer in answers]
 
     def copies(self, numbers: Sequence[int]) -> list[int | Fault]:
         """Return a deep copy of each of the instances, in its present state.
@@ -184,23 +185,27 @@ class Worker(Keeper):
             self._known(list(dict.fromkeys(numbers)))
             instances = [self._instances[number] for number in numbers]
             answers = None
-            into = range(self._next_number, self._next_number + len(numbers))
+            twins = list(range(self._next_number, self._next_number + len(numbers)))
             if all(instance.generation == self._generation for instance in instances):
+                into: dict[int, list[int]] = {}
+                for number, twin in zip(numbers, twins, strict=True):
+                    into.setdefault(number, []).append(twin)
                 asked = [
-                    partial(Probe, instance=number, kind="copy", args={"into": twin})
-                    for number, twin in zip(numbers, into, strict=True)
+                    partial(Probe, instance=number, kind="clones", args={"into": some})
+                    for number, some in into.items()
                 ]
-                answers = self._values("probe", asked)
+                answers = self._values("probe", asked, least=1)
             if answers is None:
                 one_by_one = [partial(self.probe, number, "copy") for number in numbers]
                 return [_number(answer) for answer in _until_timeout(one_by_one)]
-            self._next_number += len(into)
-            for instance, twin, answer in zip(instances, into, answers, strict=True):
-                if not isinstance(answer, Fault):
+            self._next_number += len(twins)
+            said = dict(zip(into, answers, strict=True))
+            for number, instance, twin in zip(numbers, instances, twins, strict=True):
+                if not isinstance(said[number], Fault):
                     self._instances[twin] = instance.copy(self._generation)
             return [
-                answer if isinstance(answer, Fault) else twin
-                for twin, answer in zip(into, answers, strict=True)
+                said[number] if isinstance(said[number], Fault) else twin
+                for number, twin in zip(numbers, twins, strict=True)
             ]
 
     def probe(self, number: int, kind: str, args: Mapping[str, Json] | None = None) -> Json | Fault:
@@ -251,6 +256,14 @@ class Worker(Keeper):
         self.close()
 
     # -- machinery ---------------------------------------------------------------------------
+
+    def _asked(self, numbers: Sequence[int], what: Literal["hint", "solution"]) -> list[Any] | None:
+        """Return hints or solutions, or None if they are to be asked for one by one."""
+        instances = self._known(numbers)
+        if any(instance.generation != self._generation for instance in instances):
+            return None
+        asked = [partial(Ask, instance=number, what=what) for number in numbers]
+        return self._values(what, asked)
 
     def _refuse(
         self, actions: Sequence[str], instances: list[Instance], answers: list[Any]
@@ -406,6 +419,12 @@ def _batch_of(answers: list[Any], rewards: list[float]) -> StepBatch:
 
 def _out_of_memory(outcome: ResetOutcome) -> bool:
     return outcome.fault is not None and outcome.fault.kind == "memory"
+
+
+def _text(answer: Any) -> str | Fault:
+    if isinstance(answer, Fault | str):
+        return answer
+    return Fault(kind="protocol", op="hint", message="not a text")
 
 
 def _texts(answer: Any) -> list[str] | Fault:

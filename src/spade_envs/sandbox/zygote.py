@@ -23,6 +23,8 @@ from typing import Any
 from spade_envs.sandbox import effects, hardening, landlock, layers, linux, preload, seccomp, worker
 
 _MIB = 1024 * 1024
+_GC_THRESHOLD = 20_000
+"""New objects in a worker before rubbish is looked for; most episodes make none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +87,7 @@ def _prepare(control: socket.socket, config: dict[str, Any]) -> _Kit:
     active = tuple(name for name in layers.ALL if notes.get(name) == "")
     lacking = layers.missing(active, require, either=either)
     if not lacking:
+        gc.set_threshold(_GC_THRESHOLD, 20, 20)
         effects.remember()
         gc.collect()
         gc.freeze()

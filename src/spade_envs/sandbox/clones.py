@@ -1,0 +1,71 @@
+"""Copies of environment objects, several at once and quicker than `copy.deepcopy`.
+
+They mean the same: everything that the object reaches is copied, functions and classes are shared.
+"""
+
+from __future__ import annotations
+
+import copy
+import io
+
+# The environment's own state, inside the sandbox; the host never sees these bytes.
+import pickle  # noqa: TID251
+from types import FunctionType
+from typing import Any
+
+import numpy as np
+
+from spade_envs.sandbox import audit
+
+_PROTOCOL = 4
+"""The one that `copy.deepcopy` asks objects for."""
+_shared: list[Any] = []
+
+
+def clones(env: Any, count: int) -> list[Any]:
+    """Return `count` copies of an object; what it raises on being copied passes through."""
+    try:
+        with audit.muted():
+            return _pickled(env, count)
+    except Exception:  # noqa: BLE001  foreign code; what cannot be pickled may yet be copied
+        return [copy.deepcopy(env) for _ in range(count)]
+    finally:
+        _shared.clear()
+
+
+def _pickled(env: Any, count: int) -> list[Any]:
+    buffer = io.BytesIO()
+    _Pickler(buffer, _PROTOCOL).dump(env)
+    raw = buffer.getbuffer()
+    return [pickle.loads(raw) for _ in range(count)]  # noqa: S301
+
+
+class _Pickler(pickle.Pickler):
+    """Notes functions and classes instead of looking them up by name."""
+
+    def reducer_override(self, value: Any) -> Any:
+        """Return how to come by a value that copies share."""
+        kind = type(value)
+        if kind is np.random.Generator and type(value.bit_generator) is np.random.PCG64:
+            return _generator, (value.bit_generator.state,)
+        if (kind is FunctionType or isinstance(value, type)) and value not in _BY_NAME:
+            _shared.append(value)
+            return _known, (len(_shared) - 1,)
+        return NotImplemented
+
+
+_NO_ENTROPY = np.random.SeedSequence(0)
+
+
+def _known(index: int) -> Any:
+    return _shared[index]
+
+
+def _generator(state: Any) -> np.random.Generator:
+    """Return a generator in this state, without asking the system for entropy as NumPy does."""
+    bits = np.random.PCG64(_NO_ENTROPY)
+    bits.state = state
+    return np.random.Generator(bits)
+
+
+_BY_NAME = frozenset({_known, _generator})
