@@ -3,11 +3,12 @@
 
 PYTHON ?= python3
 VENV ?= .venv
+VENV_VLLM ?= .venv-vllm
 BIN := $(VENV)/bin
 TORCH ?= torch==2.13.0
 STORE ?= quickstart-store
 
-.PHONY: quickstart test check bench starter clean
+.PHONY: quickstart test test-vllm check bench starter clean
 
 quickstart: $(VENV)/.ready
 	$(BIN)/spade-envs generate --designer nano --corpus pydoc --count 12 --seed 0 --store $(STORE)
@@ -16,6 +17,11 @@ quickstart: $(VENV)/.ready
 
 test: $(VENV)/.ready
 	$(BIN)/python -m pytest -n 2 --dist loadfile
+
+# vLLM on the CPU, in an environment of its own: minutes to build, minutes to run.
+test-vllm: $(VENV_VLLM)/.ready
+	OMP_NUM_THREADS=1 OMP_WAIT_POLICY=PASSIVE VLLM_CPU_OMP_THREADS_BIND=nobind VLLM_CPU_KVCACHE_SPACE=1 \
+		$(VENV_VLLM)/bin/python -m pytest tests/vllm
 
 check: $(VENV)/.ready
 	PATH="$(abspath $(BIN)):$$PATH" scripts/check
@@ -31,5 +37,9 @@ $(VENV)/.ready: pyproject.toml scripts/setup
 	PYTHON="$(PYTHON)" VENV="$(VENV)" TORCH="$(TORCH)" scripts/setup
 	touch $@
 
+$(VENV_VLLM)/.ready: pyproject.toml scripts/setup-vllm
+	PYTHON="$(PYTHON)" VENV_VLLM="$(VENV_VLLM)" TORCH="$(TORCH)" scripts/setup-vllm
+	touch $@
+
 clean:
-	rm -rf $(VENV) $(STORE) dist build .mypy_cache .ruff_cache .pytest_cache
+	rm -rf $(VENV) $(VENV_VLLM) $(STORE) dist build .mypy_cache .ruff_cache .pytest_cache
