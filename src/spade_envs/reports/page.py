@@ -35,7 +35,7 @@ def render(entries: Sequence[Entry], *, made_at: str, title: str = "spade-envs c
         made_at: when it was made, as text for people.
         title: of the page.
     """
-    template = _environment().get_template("page.html")
+    template = environment().get_template("page.html")
     tally: Counter[str] = Counter(entry.verdict for entry in entries)
     return template.render(
         title=title,
@@ -49,11 +49,18 @@ def render(entries: Sequence[Entry], *, made_at: str, title: str = "spade-envs c
     )
 
 
-def _environment() -> jinja2.Environment:
-    folder = files("spade_envs.reports") / "templates"
+def environment(*packages: str) -> jinja2.Environment:
+    """Return the template engine with escaping always on, and the filters of this package.
 
-    def load(name: str) -> str:
-        return (folder / name).read_text(encoding="utf-8")
+    Args:
+        packages: packages whose folder `templates` is looked into before this one's.
+    """
+    folders = [files(package) / "templates" for package in (*packages, "spade_envs.reports")]
+
+    def load(name: str) -> str | None:
+        found = (folder / name for folder in folders)
+        file = next((file for file in found if file.is_file()), None)
+        return file.read_text(encoding="utf-8") if file is not None else None
 
     found = jinja2.Environment(
         autoescape=True,
