@@ -105,7 +105,7 @@ def test_sampler_and_trainer_agree_over_ten_updates_and_part_without_sync(kind: 
 
 def test_a_turn_depends_on_its_tokens_and_seed_alone() -> None:
     model = tiny(tied=True)
-    engine = VllmEngine(model, range(300, 330), window_tokens=64)
+    engine = VllmEngine(model, range(300, 330), window_tokens=128)
     try:
         with pytest.raises(EngineError, match="sync it first"):
             engine.sample(requests(0))
@@ -119,10 +119,10 @@ def test_a_turn_depends_on_its_tokens_and_seed_alone() -> None:
             assert all(i not in range(300, 330) for i in turn.ids[:-1])
         for turn in ended:
             assert turn.ids[-1] in range(300, 330)
-        full = SampleRequest(key="full", ids=tuple(range(64)), seed=0, max_tokens=1)
-        with pytest.raises(EngineError, match="leave no room in a window of 64"):
+        full = SampleRequest(key="full", ids=tuple(range(128)), seed=0, max_tokens=1)
+        with pytest.raises(EngineError, match="leave no room in a window of 128"):
             engine.sample([full])
-        close = SampleRequest(key="close", ids=tuple(range(62)), seed=0, max_tokens=9)
+        close = SampleRequest(key="close", ids=tuple(range(126)), seed=0, max_tokens=9)
         assert len(engine.sample([close])[0].ids) <= 2
     finally:
         engine.close()
