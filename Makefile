@@ -21,7 +21,7 @@ test: $(VENV)/.ready
 # vLLM on the CPU, in an environment of its own: minutes to build, minutes to run.
 test-vllm: $(VENV_VLLM)/.ready
 	OMP_NUM_THREADS=1 OMP_WAIT_POLICY=PASSIVE VLLM_CPU_OMP_THREADS_BIND=nobind VLLM_CPU_KVCACHE_SPACE=1 \
-		$(VENV_VLLM)/bin/python -m pytest tests/vllm
+		$(VENV_VLLM)/bin/python -m pytest tests/vllm_cpu
 
 check: $(VENV)/.ready
 	PATH="$(abspath $(BIN)):$$PATH" scripts/check
