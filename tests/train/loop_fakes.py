@@ -98,7 +98,12 @@ class FakeRollouts:
             fault=Fault(kind="crash", op="step", message="gone") if fault else None,
         )
         return Played(
-            job=job, result=result, dialogue=talk(2 + job.level, job.sample_seed), episode=episode
+            job=job,
+            result=result,
+            dialogue=talk(2 + job.level, job.sample_seed),
+            episode=episode,
+            hint=f"first comes {job.seed}" if job.hinted else "",
+            solution=(f"{job.seed} then {job.level}",),
         )
 
     def _breaks(self, job):

@@ -2,12 +2,12 @@ import threading
 from collections import Counter
 
 import pytest
-from train.loop_fakes import FakeRollouts, Threads, config, drive, make
 
 from spade_train.batch import Solo, UpdateStats
 from spade_train.errors import HealthError, StateError
 from spade_train.loop.state import from_bytes, to_bytes
 from spade_train.types import Role
+from train.loop_fakes import FakeRollouts, Threads, config, drive, make
 
 
 def test_an_update_plays_both_arms_on_the_same_instances():

@@ -18,6 +18,7 @@ from spade_envs.errors import SpadeError
 USAGE, INTERRUPTED = 2, 130
 
 _COMMANDS: Mapping[str, tuple[str, str]] = {
+    "run": ("run", "Train both roles as a configuration says."),
     "report": ("report", "Write the HTML page of any run."),
     "config": ("settings", "Show the resolved configuration of a run."),
     "presets": ("settings", "List the bundled presets and overlays."),

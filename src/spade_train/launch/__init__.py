@@ -1,1 +1,16 @@
-"""From a configuration to a running trainer: engine, loop and trainer are put together here."""
+"""From a configuration and a folder to a run: everything wired together."""
+
+from spade_train.launch.book import Watch
+from spade_train.launch.heldout import open_heldout, write_heldout
+from spade_train.launch.run import train
+from spade_train.launch.summary import Summary, summarise, write_summary
+
+__all__ = [
+    "Summary",
+    "Watch",
+    "open_heldout",
+    "summarise",
+    "train",
+    "write_heldout",
+    "write_summary",
+]

@@ -19,6 +19,7 @@ from spade_train.loop.briefs import Desk
 from spade_train.loop.events import Book
 from spade_train.loop.grade import Grades, Scored, graded, remembered, scored
 from spade_train.loop.held import HeldOut, held_jobs, held_metrics
+from spade_train.loop.hints import hint_metrics, shown_hints, with_hints
 from spade_train.loop.jobs import moved_windows, play_jobs, with_counts, with_hint
 from spade_train.loop.outcomes import Outcome, cost
 from spade_train.loop.phase import Draft, design_phase
@@ -204,6 +205,11 @@ class Loop:
         )
         if self.config.levels.rule == "sliding":
             state = replace(state, windows=moved_windows(self.config, state, envs, results))
+        if fresh:
+            shown = shown_hints([each for _, each in played], self.world)
+            state = replace(state, waiting=with_hints(state.waiting, shown))
+            found = [state.waiting[env.digest].hint for env in fresh if env.digest in shown]
+            self._values |= hint_metrics(hint for hint in found if hint is not None)
         events.note_episodes(self.book, update, played, envs, pooled=state.cursor is not None)
         self._values |= metrics.design_metrics(drafts)
         self._values |= metrics.level_metric(fresh, outcomes)

@@ -59,11 +59,6 @@ def design_metrics(drafts: Sequence[Draft]) -> dict[str, float]:
     found |= _counted("designer/refused", refused)
     found |= _counted("designer/skill", Counter(env.skill for env in good))
     found |= _counted("designer/challenge", Counter(env.challenge for env in good))
-    hints = [env.hint for env in good if env.hint is not None]
-    if hints:
-        found["hint/words"] = _mean([hint.words for hint in hints])
-        found["hint/overlap"] = _mean([hint.overlap for hint in hints])
-        found["hint/withheld"] = _mean([hint.withheld for hint in hints])
     return found
 
 

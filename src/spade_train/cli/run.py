@@ -1,0 +1,68 @@
+"""`spade-train run`: train, with a live view on a terminal."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import click
+
+FOUND, USAGE, MACHINERY = 1, 2, 3
+
+
+@click.command("run")
+@click.argument("what", metavar="PRESET|FILE", required=False)
+@click.option("--overlay", "overlays", multiple=True, help="Apply an ablation or baseline by name.")
+@click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="Set one key: a.b=c.")
+@click.option(
+    "--out", type=click.Path(path_type=Path), help="Folder of the run; runs/NAME if none."
+)
+@click.option("--resume", type=click.Path(path_type=Path), help="Go on with the run in a folder.")
+@click.option("--quiet", is_flag=True, help="Show no progress.")
+def run_command(
+    what: str | None,
+    overlays: tuple[str, ...],
+    settings: tuple[str, ...],
+    out: Path | None,
+    resume: Path | None,
+    quiet: bool,
+) -> None:
+    r"""Train both roles as a configuration says; print the run's folder.
+
+    SIGTERM and Ctrl-C end the run after the update under way, with a checkpoint to go on from.
+
+    \b
+    0: done. 1: stopped by its health limits. 2: wrong usage. 3: the machinery failed.
+    """
+    from spade_envs.errors import ConfigError, SpadeError
+    from spade_train.cli.progress import Progress
+    from spade_train.config import resolve
+    from spade_train.errors import HealthError
+    from spade_train.launch import train
+
+    if resume is not None and out is not None:
+        raise click.UsageError("give --out for a new run or --resume for one that is there")
+    if resume is None and what is None:
+        raise click.UsageError("name a preset or a file, or a run with --resume")
+    if what is None and (overlays or settings):
+        raise click.UsageError("--set and --overlay need the PRESET or FILE beside --resume")
+    config = resolve(what, overlays=overlays, settings=settings) if what is not None else None
+    folder = resume or out or Path("runs") / str(config.name if config else "run")
+    try:
+        with Progress(folder, config, shown=not quiet and sys.stderr.isatty()) as progress:
+            summary = train(config, folder, resume=resume is not None, watch=progress.show)
+    except HealthError as error:
+        click.echo(f"stopped: {error}", err=True)
+        sys.exit(FOUND)
+    except ConfigError:
+        raise
+    except SpadeError as error:
+        click.echo(f"error: {error}", err=True)
+        sys.exit(MACHINERY)
+    click.echo(
+        f"{summary.updates} updates, stopped by {summary.stopped or 'nothing'}; "
+        f"{summary.outside_model:.0%} of {summary.seconds.get('wall_s', 0.0):.0f} s "
+        "outside the model",
+        err=True,
+    )
+    click.echo(str(folder))

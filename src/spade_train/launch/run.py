@@ -1,0 +1,160 @@
+"""`train`: from a configuration and a folder to a run that is done."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import TypeVar
+
+from spade_envs.corpus import Corpus, open_corpus
+from spade_envs.errors import ConfigError, SpadeError
+from spade_envs.store import EnvStore, open_store, starter_path
+from spade_train.batch import World
+from spade_train.config import Config
+from spade_train.errors import HealthError
+from spade_train.launch.book import NoBook, RunBook, Watch
+from spade_train.launch.folder import Opened, open_folder
+from spade_train.launch.forms import forms_of
+from spade_train.launch.heldout import HeldStore, open_heldout
+from spade_train.launch.machines import Machines
+from spade_train.launch.signals import Interrupts
+from spade_train.launch.summary import Summary, summarise, write_summary
+from spade_train.loop import LiveEnv, Loop
+from spade_train.loop.events import Book
+from spade_train.loop.pools import pool_of
+from spade_train.nano.programs import family_of
+from spade_train.runs import open_sinks, read_metrics
+from spade_train.trainer import load_policy, open_world
+
+T = TypeVar("T")
+
+HELD_OUT = "heldout"
+"""Folder of held-out environments that were written for a run."""
+
+
+def train(
+    config: Config | None, out: Path, *, resume: bool = False, watch: Watch | None = None
+) -> Summary:
+    """Train until the run ends, is told to stop, or stops by itself.
+
+    SIGTERM and SIGINT end it after the update under way, with a checkpoint.
+
+    Args:
+        config: the configuration; None takes that of the folder, which must be resumed then.
+        out: the run's folder; new, or to be resumed.
+        resume: whether to go on with the run in the folder.
+        watch: called with the number and the metrics of every update.
+
+    Raises:
+        ConfigError: the configuration or the folder cannot be used.
+        HealthError: the run stopped by its limits; its records and checkpoints are kept.
+        EngineError: the sampling engine failed.
+        StateError: a checkpoint or record is damaged, or another process trains in the folder.
+    """
+    world = open_world()
+    with Interrupts() as interrupts, ExitStack() as stack:
+        opened = open_folder(config, out.absolute(), world, resume=resume)
+        if opened.run is not None:
+            stack.enter_context(opened.run)
+        try:
+            _run(opened, world, interrupts, watch)
+        except HealthError as error:
+            if opened.run is not None:
+                opened.run.events.note("stopped", _last(opened), why=f"health: {error}")
+                write_summary(summarise(opened.path))
+            raise
+        summary = summarise(opened.path)
+        if opened.run is not None:
+            write_summary(summary)
+    return summary
+
+
+def _run(opened: Opened, world: World, interrupts: Interrupts, watch: Watch | None) -> None:
+    # In a function of its own, for torch is loaded here.
+    from spade_train.trainer.train import Trainer
+
+    config = opened.config
+    held = _in_turn(world, lambda: open_heldout(config, opened.path / HELD_OUT))
+    pool_store, pool = _pool(config, held)
+    model, tokenizer = load_policy(config)
+    forms = forms_of(config, model, tokenizer)
+    stores = [store for store in (pool_store, held.store) if store is not None]
+    with (
+        Machines(opened, model, tokenizer, forms, world, stores) as machines,
+        _book(opened, watch) as book,
+    ):
+        loop = Loop(
+            config,
+            machines.rollouts,
+            machines.shelf,
+            book,
+            world,
+            corpus=_corpus(config),
+            held=held.held,
+            pool=pool,
+            interrupted=interrupts.reason,
+            family=_family,
+        )
+        trainer = Trainer(
+            config, model, tokenizer, loop, machines.engine, run=opened.run, world=world
+        )
+        trainer.train(opened.checkpoint)
+
+
+def _last(opened: Opened) -> int:
+    """Return the number of the last update in the records; -1 if there is none."""
+    lines = read_metrics(opened.path / "metrics.jsonl")
+    return int(lines[-1]["update"]) if lines else -1
+
+
+@contextmanager
+def _book(opened: Opened, watch: Watch | None) -> Iterator[Book]:
+    """Give the records of the main process, those that write nothing in the others."""
+    run = opened.run
+    if run is None:
+        yield NoBook()
+        return
+    update = opened.checkpoint.update if opened.checkpoint else 0
+    sinks = open_sinks(opened.config, opened.path, run.run, update=update)
+    try:
+        yield RunBook(run, sinks, watch)
+    finally:
+        for sink in sinks:
+            sink.close()
+
+
+def _in_turn(world: World, make: Callable[[], T]) -> T:
+    """Return what `make` gives, in the main process first: the others find its files there."""
+    if world.rank == 0:
+        try:
+            made = make()
+        except SpadeError:
+            world.gather(False)
+            raise
+        world.gather(True)
+        return made
+    if not world.gather(True)[0]:
+        raise ConfigError("the main process could not go on; see its message")
+    return make()
+
+
+def _pool(config: Config, held: HeldStore) -> tuple[EnvStore | None, Sequence[LiveEnv]]:
+    """Return the store of a fixed pool that is there already, and its environments."""
+    source = config.pool.source
+    if source in ("none", "designer"):
+        return None, ()
+    store = open_store(starter_path() if source == "starter" else source)
+    return store, pool_of(config, store.records(), held.held.digests)
+
+
+def _corpus(config: Config) -> Corpus | None:
+    corpus = config.corpus
+    designs = config.designer.interval > 0 or config.pool.source == "designer"
+    if corpus.source == "none" or not designs:
+        return None
+    return open_corpus(corpus.source, words=corpus.max_words)
+
+
+def _family(code: str) -> str:
+    return family_of(code) or ""
