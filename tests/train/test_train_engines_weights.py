@@ -78,5 +78,7 @@ def test_weights_are_written_in_parts_and_appear_when_complete(tmp_path: Path) -
     read = {name: value for file in files for name, value in load_file(file).items()}
     assert all(torch.equal(read[name], value) for name, value in model.state_dict().items())
     assert [path.name for path in tmp_path.iterdir()] == ["update-000001"]
-    write_weights(iter([("a", torch.ones(2))]), folder)
+    third = torch.tensor([1 / 3])
+    write_weights(iter([("a", third)]), folder, dtype="bfloat16")
     assert [path.name for path in folder.iterdir()] == ["model-00000.safetensors"]
+    assert torch.equal(load_file(folder / "model-00000.safetensors")["a"], third.bfloat16())

@@ -37,6 +37,7 @@ class ServerEngine:
         stops: Iterable[int],
         *,
         folder: Path,
+        dtype: str = "float32",
         world: World | None = None,
         timeout_s: float = 600.0,
         retries: int = 3,
@@ -50,6 +51,7 @@ class ServerEngine:
             servers: base URLs without `/v1`, the same ones in every process.
             stops: tokens at which sampling ends.
             folder: where weights are handed over; servers see it under the same path.
+            dtype: of the weights in the folder, `float32` or `bfloat16`.
             world: the processes that train together; the main one hands weights over.
             timeout_s: for one answer, > 0.
             retries: further tries of a request that got no answer, >= 0.
@@ -69,7 +71,7 @@ class ServerEngine:
         self._model = model
         self._servers = [server.rstrip("/").removesuffix("/v1") for server in servers]
         self._stops = sorted({int(i) for i in stops})
-        self._folder = folder.resolve()
+        self._folder, self._dtype = folder.resolve(), dtype
         self._world: World = world or Solo()
         self._retries, self._pause_s = retries, pause_s
         self._current = ""
@@ -134,7 +136,7 @@ class ServerEngine:
         weights = full_weights(self._model)
         try:
             if self._world.rank == 0:
-                write_weights(weights, target)
+                write_weights(weights, target, dtype=self._dtype)
                 self._run(self._all(lambda server: self._load(server, str(target))))
         except (EngineError, OSError) as error:
             return str(error)

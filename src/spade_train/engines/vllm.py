@@ -30,6 +30,7 @@ class VllmEngine:
         stops: Iterable[int],
         *,
         window_tokens: int,
+        dtype: str = "float32",
         memory_share: float = 0.4,
         live: int = 256,
         tensor_parallel: int = 1,
@@ -41,6 +42,7 @@ class VllmEngine:
             model: the trainer's model, wrapped in adapters or shards or not.
             stops: tokens at which sampling ends.
             window_tokens: tokens of the longest conversation, >= 1.
+            dtype: of the engine's copy, `float32` or `bfloat16`.
             memory_share: of each GPU, for weights and cache, in (0, 1].
             live: conversations sampled at once at most.
             tensor_parallel: must be 1.
@@ -60,7 +62,7 @@ class VllmEngine:
         self._window_tokens = window_tokens
         self._synced = False
         self._llm: Any = _start(
-            model, window_tokens, memory_share, live, spread=(world or Solo()).size > 1
+            model, window_tokens, dtype, memory_share, live, spread=(world or Solo()).size > 1
         )
         try:
             self._llm.collective_rpc("spade_prepare")
@@ -119,13 +121,15 @@ class VllmEngine:
             self._llm = None
 
 
-def _start(model: Any, window_tokens: int, memory_share: float, live: int, *, spread: bool) -> Any:
+def _start(
+    model: Any, window_tokens: int, dtype: str, memory_share: float, live: int, *, spread: bool
+) -> Any:
     os.environ["VLLM_ENABLE_V1_MULTIPROCESSING"] = "0"
     try:
         from vllm import LLM
     except ImportError as error:
         raise MissingExtra(error.name or "vllm", "vllm") from None
-    parameter = next(model.parameters())
+    on_cpu = next(model.parameters()).device.type == "cpu"
     options: dict[str, Any] = {"distributed_executor_backend": "external_launcher"}
     with tempfile.TemporaryDirectory(prefix="spade-vllm-") as folder:
         _write_config(model, folder)
@@ -135,12 +139,12 @@ def _start(model: Any, window_tokens: int, memory_share: float, live: int, *, sp
                 skip_tokenizer_init=True,
                 load_format="dummy",
                 generation_config="vllm",
-                dtype=str(parameter.dtype).removeprefix("torch."),
+                dtype=dtype,
                 max_model_len=window_tokens,
                 max_num_seqs=live,
                 gpu_memory_utilization=memory_share,
                 enable_prefix_caching=True,
-                enforce_eager=parameter.device.type == "cpu",
+                enforce_eager=on_cpu,  # no compiler for what is small
                 logprobs_mode="processed_logprobs",
                 worker_extension_cls=EXTENSION,
                 seed=0,
