@@ -29,7 +29,7 @@ def tiny_model(seed=0, *, tied=True):
         num_attention_heads=2,
         max_position_embeddings=128,
         tie_word_embeddings=tied,
-        initializer_range=0.2,
+        initializer_range=0.1,
         bos_token_id=None,
         eos_token_id=VOCAB - 1,
         pad_token_id=VOCAB - 1,
