@@ -11,7 +11,6 @@ import torch
 
 from spade_train.engines.base import Sampled, SampleRequest
 from spade_train.engines.block import Block, Turn
-from spade_train.engines.drawing import Draws
 from spade_train.engines.slots import Slots
 from spade_train.errors import EngineError
 
@@ -138,7 +137,7 @@ class TransformersEngine:
         item = torch.finfo(self._model.dtype).bits // 8
         longest = max(len(request.ids) + request.max_tokens for request in requests)
         row = 2 * config.num_hidden_layers * heads * size * item * longest
-        return max(1, min(self._rows, self._memory // row))
+        return max(1, min(self._rows, int(self._memory // row)))
 
     def _within_memory(self) -> None:
         """Drop the oldest blocks until the rest fits; their conversations are computed anew."""

@@ -1,9 +1,9 @@
 """Keys and values of many conversations in buffers that conversations enter and leave.
 
-The cache of `transformers` holds rows of one length: shorter ones are padded, a row that ended stays
-to the end, and nothing is kept from one turn to the next. Here every row has its own length. A row's
-token number n always lies in column n, so nothing is ever padded, and columns beyond a row's length
-are hidden by the mask.
+The cache of `transformers` holds rows of one length: shorter ones are padded, a row that ended
+stays to the end, and nothing is kept from one turn to the next. Here every row has its own length.
+A row's token number n always lies in column n, so nothing is padded, and columns beyond a row's
+length are hidden by the mask.
 """
 
 from __future__ import annotations

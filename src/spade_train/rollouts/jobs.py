@@ -41,6 +41,8 @@ class Played:
     """The texts, for transcripts."""
     hint: str = ""
     """What the agent was shown; empty in the arm without."""
+    solution: tuple[str, ...] = ()
+    """The reference's actions for this instance, in the arm with the hint; empty if it has none."""
     malformed_calls: int = 0
     """Turns whose tool calls could not be read."""
 

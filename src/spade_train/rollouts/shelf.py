@@ -1,0 +1,198 @@
+"""The environments of a run by their digest.
+
+What passed every gate lies in the run's envstore. A quick check does not certify, so what passed
+only that lies beside it, in a folder of its own that nothing else reads. Further stores, such as a
+pool, can be read from.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from spade_envs.design.novelty import ast_hash
+from spade_envs.errors import Corrupt, NotFound
+from spade_envs.manifest.canonical import (
+    FileStamp,
+    canonical_json,
+    decode_report,
+    digest_of,
+    encode_report,
+    parse_json,
+    stamp,
+)
+from spade_envs.store import EnvStore
+from spade_envs.store.files import publish_folder, read_file
+from spade_envs.types import EnvSource, Interface, Json, Record, Report
+
+_CODE, _REPORT, _NOTE = "env.py", "report.json", "note.json"
+_MAX_BYTES = 16 << 20
+_DIGITS = 16
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stocked:
+    """One environment on the shelf."""
+
+    digest: str
+    source: EnvSource
+    interface: Interface
+    title: str
+    certified: bool
+    """Whether it passed every gate."""
+
+
+class Shelf:
+    """The environments that a run may play.
+
+    Args:
+        store: the run's own envstore.
+        quick: folder for what passed quick checks only.
+        others: further stores to read from.
+    """
+
+    def __init__(self, store: EnvStore, quick: Path, others: Sequence[EnvStore] = ()) -> None:
+        self.store, self._quick, self._others = store, quick, tuple(others)
+        self._records: dict[str, Record] = {}
+        self._known: dict[str, Stocked] = {}
+        self._texts: dict[str, set[str]] = {}
+        self._programs: dict[str, set[str]] = {}
+        for each in (*reversed(self._others), store):
+            for record in each.records():
+                if record.withdrawn is None:
+                    self._records[record.digest] = record
+
+    def get(self, digest: str) -> Stocked:
+        """Return an environment.
+
+        Raises:
+            NotFound: it is not on the shelf.
+            Corrupt: its files were changed.
+        """
+        found = self._known.get(digest)
+        if found is None:
+            record = self._records.get(digest)
+            found = self._read_quick(digest) if record is None else self._read(record)
+            self._note(found)
+        return found
+
+    def source(self, digest: str) -> EnvSource:
+        """Return the program of an environment; see `get`."""
+        return self.get(digest).source
+
+    def twin(
+        self, source: EnvSource, known: Collection[str], *, in_other_words: bool
+    ) -> str | None:
+        """Return an environment that is the same text, or the same program.
+
+        Args:
+            source: what to compare.
+            known: digests of environments to compare with; no others count.
+            in_other_words: whether it is enough to be the same program (`ast_hash`).
+        """
+        for digest in known:
+            if digest not in self._known and self._has(digest):
+                self.get(digest)
+        twins = set(self._texts.get(source.sha256, ()))
+        if in_other_words:
+            twins |= self._programs.get(ast_hash(source), set())
+        return min(twins.intersection(known), default=None)
+
+    def add(
+        self,
+        source: EnvSource,
+        report: Report,
+        provenance: Mapping[str, Json],
+        *,
+        skills: Sequence[str],
+        licence: str = "MIT",
+    ) -> Stocked:
+        """Keep an environment: in the store if the report certifies it, else beside it.
+
+        Raises:
+            NotCertified: the report is of another source, or a gate failed.
+            Withdrawn: this content was withdrawn from the run's store.
+        """
+        if report.accepted:
+            record = self.store.add(
+                source, report, provenance, skills=skills, licence=licence, refresh=False
+            )
+            self._records[record.digest] = record
+            return self.get(record.digest)
+        from spade_envs.store.publish import draft
+
+        # A report that is not complete certifies nothing; the checks of a draft hold all the same.
+        item = draft(
+            source,
+            replace(report, complete=True),
+            provenance,
+            skills=tuple(skills),
+            title=None,
+            licence=licence,
+        )
+        note = {
+            "digest": item.digest,
+            "skills": list(item.skills),
+            "tag": str(provenance.get("run") or ""),
+            "title": item.title,
+        }
+        self._quick.mkdir(parents=True, exist_ok=True)
+        files = {
+            _CODE: item.source,
+            _REPORT: encode_report(report),
+            _NOTE: canonical_json(note),
+        }
+        publish_folder(self._quick, self._quick / _folder(item.digest), files)
+        return self.get(item.digest)
+
+    def close(self) -> None:
+        """Bring the store's index up to date; until then it is only slower to read."""
+        self.store.reindex()
+
+    def _has(self, digest: str) -> bool:
+        return digest in self._records or (self._quick / _folder(digest) / _NOTE).is_file()
+
+    def _note(self, found: Stocked) -> Stocked:
+        self._known[found.digest] = found
+        self._texts.setdefault(found.source.sha256, set()).add(found.digest)
+        self._programs.setdefault(ast_hash(found.source), set()).add(found.digest)
+        return found
+
+    def _read(self, record: Record) -> Stocked:
+        store = next(s for s in (self.store, *self._others) if s.root == record.store)
+        return Stocked(
+            digest=record.digest,
+            source=store.source(record),
+            interface=store.interface(record),
+            title=record.title,
+            certified=True,
+        )
+
+    def _read_quick(self, digest: str) -> Stocked:
+        folder = _folder(digest)
+        try:
+            code, report, note = (
+                read_file(self._quick, f"{folder}/{name}", max_bytes=_MAX_BYTES)
+                for name in (_CODE, _REPORT, _NOTE)
+            )
+        except FileNotFoundError:
+            raise NotFound(f"no environment of this run has the digest {digest}") from None
+        where = str(self._quick / folder)
+        verdict, known = decode_report(report, where), parse_json(note, where)
+        if verdict.interface is None:
+            raise Corrupt(f"{where} holds a report of a source that was never loaded")
+        files = {_CODE: FileStamp(stamp(code).sha256, len(code))}
+        if digest_of(files, verdict.interface) != digest or known.get("digest") != digest:
+            raise Corrupt(f"{where} was changed: its files do not give its digest")
+        return Stocked(
+            digest=digest,
+            source=EnvSource(code=code.decode("utf-8"), origin=digest[:19]),
+            interface=verdict.interface,
+            title=str(known["title"]),
+            certified=False,
+        )
+
+
+def _folder(digest: str) -> str:
+    return digest.removeprefix("sha256:")[:_DIGITS]
