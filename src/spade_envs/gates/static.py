@@ -18,7 +18,7 @@ from spade_envs.gates.finding import (
 )
 from spade_envs.gates.lane import Job, Lane
 from spade_envs.gates.policies import script
-from spade_envs.gates.subject import Subject
+from spade_envs.gates.subject import RNG_CODE, Subject
 from spade_envs.gates.thresholds import MAX_SOURCE_BYTES
 from spade_envs.gates.trace import Trace, clip, first_difference
 from spade_envs.sandbox.policy import LintFinding
@@ -41,7 +41,8 @@ def parses(subject: Subject) -> Finding:
             fault={**lane.as_json(), "traceback": clip(lane.traceback, 2000)},
         )
     interface = lane.worker.interface
-    missing = forgotten(ast.parse(subject.source.code))
+    published = interface.api == "published-1"
+    missing = forgotten(ast.parse(subject.source.code)) if published else ()
     if missing:
         return warned(f"it uses {', '.join(missing)} without importing them; they were supplied")
     if interface.api == "spade-1" and not interface.summary:
@@ -91,6 +92,7 @@ def allowed_code(subject: Subject) -> Finding:
         return failed(_did(events), events=events[:MAX_EXAMPLES])
     if subject.depth == "quick":
         return passed("no findings; the restricted run is left out of a quick check")
+    subject.allow_copies()
     lane = subject.lane("restricted")
     if isinstance(lane, Fault):
         return failed(
@@ -98,6 +100,9 @@ def allowed_code(subject: Subject) -> Finding:
         )
     for one, other in zip(plain, _replayed(subject, lane), strict=True):
         difference = first_difference(one, other)
+        if difference and lane.may_copy:
+            lane.may_copy = False
+            difference = first_difference(one, _replayed(subject, lane)[plain.index(one)])
         if difference:
             if not _repeats_itself(subject):
                 break  # which is L2.1's to say
@@ -125,7 +130,10 @@ def own_randomness(subject: Subject) -> Finding:
         return _lint_failure(findings)
     if isinstance(subject.loaded, Fault):
         return skipped("the source does not load")
-    lane = subject.lane("poisoned")
+    subject.allow_copies()
+    lane = subject.lane("elsewhere") if subject.one_poisoned else subject.lane("poisoned")
+    if isinstance(lane, Fault) and subject.one_poisoned and "poison" not in lane.message.lower():
+        lane = subject.lane("poisoned")  # it may be the other place that it does not load in
     if isinstance(lane, Fault):
         verdict = warned if subject.trusted_imports else failed
         return verdict(
@@ -146,9 +154,6 @@ _LIBRARY_EVENTS = (
     "open", "import", "marshal.loads", "os.listdir", "os.scandir", "_thread.", "gc.", "code.",
 )  # fmt: skip
 """What a trusted library may do; the worker's Landlock rules bound what it can open."""
-
-RNG_CODE = "global-rng"
-"""Code of the linter's findings that belong to L0.3 and not to L0.2."""
 
 
 def _samples(subject: Subject) -> list[tuple[tuple[str, ...], Trace]]:

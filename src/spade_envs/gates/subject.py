@@ -24,6 +24,9 @@ Solution = tuple[str, ...] | Fault
 Sample = tuple[int, int, tuple[str, ...]]
 """Level, seed and actions."""
 
+RNG_CODE = "global-rng"
+"""Code of the linter's findings on process-wide randomness and clocks: L0.3's, not L0.2's."""
+
 MOST_SHOWN = 8
 """Actions picked from the first observation where there is no reference to play."""
 REPLAYS = 4
@@ -137,13 +140,22 @@ class Subject:
         """Greatest return of an episode."""
         return self.interface.reward_range[1]
 
+    @property
+    def one_poisoned(self) -> bool:
+        """Whether the lane elsewhere is the poisoned one as well, which saves a process.
+
+        Not if the source is known to use, or may use, what is poisoned.
+        """
+        return not self.trusted_imports and not any(f.code == RNG_CODE for f in self.findings)
+
     def lane(self, name: LaneName) -> Lane | Fault:
         """Return a loaded worker of the given kind, or the fault of loading it."""
         if name not in self._lanes:
             sandbox = self.elsewhere() if name == "elsewhere" else self.sandbox
             mode: Mode = "restricted" if name == "restricted" else "plain"
+            poison = name == "poisoned" or (name == "elsewhere" and self.one_poisoned)
             worker = sandbox.load(
-                self.source, limits=self.limits, mode=mode, poison=name == "poisoned", spin=False
+                self.source, limits=self.limits, mode=mode, poison=poison, spin=False
             )
             plain = self._lanes.get("plain")
             like = plain if isinstance(plain, Lane) else None

@@ -46,7 +46,7 @@ class _Pickler(pickle.Pickler):
     def reducer_override(self, value: Any) -> Any:
         """Return how to come by a value that copies share."""
         kind = type(value)
-        if kind is np.random.Generator and type(value.bit_generator) is np.random.PCG64:
+        if kind is _Generator and type(value.bit_generator) is _Bits:
             return _generator, (value.bit_generator.state,)
         if (kind is FunctionType or isinstance(value, type)) and value not in _BY_NAME:
             _shared.append(value)
@@ -54,6 +54,8 @@ class _Pickler(pickle.Pickler):
         return NotImplemented
 
 
+# Bound now, since `poison` and foreign code may replace them.
+_Generator, _Bits = np.random.Generator, np.random.PCG64
 _NO_ENTROPY = np.random.SeedSequence(0)
 
 
@@ -63,9 +65,9 @@ def _known(index: int) -> Any:
 
 def _generator(state: Any) -> np.random.Generator:
     """Return a generator in this state, without asking the system for entropy as NumPy does."""
-    bits = np.random.PCG64(_NO_ENTROPY)
+    bits = _Bits(_NO_ENTROPY)
     bits.state = state
-    return np.random.Generator(bits)
+    return _Generator(bits)
 
 
 _BY_NAME = frozenset({_known, _generator})

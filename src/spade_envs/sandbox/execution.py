@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import sys
 from collections.abc import Callable
 from types import CodeType, ModuleType
@@ -40,7 +41,8 @@ def load(code: str, mode: Mode) -> tuple[Callable[..., Any], Interface, bool]:
     sys.modules[MODULE_NAME] = module  # dataclasses and pickle look their module up
     exec(compiled, module.__dict__)  # noqa: S102  what a worker is for
     entry = find_entry(module.__dict__)
-    return entry, interface_of(entry), uses_global_rng(tree)
+    shared = not _no_random(code) and uses_global_rng(tree)
+    return entry, interface_of(entry), shared
 
 
 _OWN_GENERATORS = frozenset(
@@ -49,6 +51,11 @@ _OWN_GENERATORS = frozenset(
         "PCG64", "PCG64DXSM", "MT19937", "Philox", "SFC64", "BitGenerator",
     }
 )  # fmt: skip
+
+
+def _no_random(code: str) -> bool:
+    """Whether the word is not in the source at all; letters of other alphabets may spell it."""
+    return code.isascii() and re.search(r"\brandom\b", code) is None
 
 
 def uses_global_rng(tree: ast.AST) -> bool:

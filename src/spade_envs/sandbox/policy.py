@@ -49,10 +49,11 @@ def lint(source: EnvSource, *, trusted_imports: Collection[str] = ()) -> tuple[L
 
 
 def _by_rules(tree: ast.AST, trusted_imports: Collection[str]) -> Iterator[LintFinding]:
-    facts = rules.collect(tree)
+    nodes = list(ast.walk(tree))
+    facts = rules.collect(nodes)
     facts.trusted.update(trusted_imports)
-    for node in ast.walk(tree):
-        for rule in rules.RULES:
+    for node in nodes:
+        for rule in rules.RULES.get(type(node), ()):
             for code, message in rule(node, facts):
                 yield LintFinding(getattr(node, "lineno", 0), code, message)
 

@@ -72,9 +72,9 @@ class RelaxedTransformer(RestrictingNodeTransformer):  # type: ignore[misc]
         node = self.node_contents_visit(node)
         if not isinstance(node.ctx, ast.Load):
             return node
-        guard = ast.Name(GETATTR, ast.Load())
-        call = ast.Call(guard, [node.value, ast.Constant(self._mangled(node.attr))], [])
-        return ast.fix_missing_locations(ast.copy_location(call, node))
+        guard = ast.copy_location(ast.Name(GETATTR, ast.Load()), node)
+        name = ast.copy_location(ast.Constant(self._mangled(node.attr)), node)
+        return ast.copy_location(ast.Call(guard, [node.value, name], []), node)
 
     def visit_AnnAssign(self, node: ast.AnnAssign) -> Any:
         """Admit annotations, which stay as written: dataclasses and tools read them."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from spade_envs.sandbox import names
@@ -30,10 +30,10 @@ class Facts:
     """Modules that this source may import besides `names.ALLOWED_MODULES`."""
 
 
-def collect(tree: ast.AST) -> Facts:
-    """Return the facts that the rules need."""
+def collect(nodes: Iterable[ast.AST]) -> Facts:
+    """Return the facts that the rules need, from all nodes of a tree."""
     facts = Facts()
-    for node in ast.walk(tree):
+    for node in nodes:
         if isinstance(node, ast.Import):
             for alias in node.names:
                 local = alias.asname or alias.name.split(".")[0]
@@ -223,11 +223,13 @@ def _on_self(node: ast.expr) -> bool:
     return isinstance(node, ast.Name) and node.id == "self"
 
 
-RULES: tuple[Rule, ...] = (
-    imports,
-    plain_names,
-    attributes,
-    randomness,
-    shared_state,
-    dynamic_access,
-)
+RULES: Mapping[type[ast.AST], tuple[Rule, ...]] = {
+    ast.Import: (imports,),
+    ast.ImportFrom: (imports,),
+    ast.Name: (plain_names,),
+    ast.Attribute: (attributes, randomness, shared_state),
+    ast.Subscript: (shared_state,),
+    ast.Call: (shared_state, dynamic_access),
+    ast.Constant: (dynamic_access,),
+}
+"""The rules that have something to say about a kind of node."""
