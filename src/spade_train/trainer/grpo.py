@@ -133,7 +133,7 @@ class SourceTrainer(GRPOTrainer):  # type: ignore[misc]
         """Set the learning rate to that of an update."""
         scheduler = self.lr_scheduler
         scheduler.last_epoch = update
-        rates = scheduler.get_lr()
+        rates = [base * scheduler.lr_lambdas[0](update) for base in scheduler.base_lrs]
         for group, rate in zip(self.optimizer.param_groups, rates, strict=True):
             group["lr"] = rate
         scheduler._last_lr = rates

@@ -9,6 +9,7 @@ from spade_envs.errors import ConfigError, MissingExtra
 from spade_train.config import Config
 from spade_train.config.machine import Lora, Model
 from spade_train.runs.checkpoint import Checkpoint
+from spade_train.trainer.quiet import no_bars
 
 
 def load_policy(config: Config) -> tuple[Any, Any]:
@@ -67,8 +68,9 @@ def _loaded(settings: Model, dtype: Any) -> tuple[Any, Any]:
         where["revision"] = settings.revision
     try:
         tokenizer = AutoTokenizer.from_pretrained(path, **where)
-        model = AutoModelForCausalLM.from_pretrained(path, dtype=dtype, **where)
-    except OSError as error:
+        with no_bars():
+            model = AutoModelForCausalLM.from_pretrained(path, dtype=dtype, **where)
+    except (OSError, ValueError) as error:
         raise ConfigError(
             f'model.path = "{settings.path}": neither a folder with a model nor one that the '
             f"Hub gives ({str(error).splitlines()[0]})"

@@ -21,6 +21,7 @@ from torch.distributed.tensor import DTensor, distribute_tensor
 
 from spade_train.errors import StateError
 from spade_train.runs.checkpoint import Checkpoint, Stage
+from spade_train.trainer.quiet import no_bars
 
 POLICY = "policy"
 _OPTIMIZER = "optimizer.safetensors"
@@ -86,7 +87,8 @@ def save_policy(model: Any, tokenizer: Any, folder: Path, weights: Mapping[str, 
         )
         model.peft_config["default"].save_pretrained(str(folder))
     else:
-        model.save_pretrained(folder, state_dict=dict(weights))
+        with no_bars():
+            model.save_pretrained(folder, state_dict=dict(weights))
     tokenizer.save_pretrained(folder)
 
 
