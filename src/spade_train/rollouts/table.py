@@ -170,7 +170,7 @@ class Table:
 
     def _told(self, worker: Worker, number: int, fault: Fault | None) -> Help:
         if fault is not None or self._broken is not None:
-            return Help(fault=self._noted(fault) if fault is not None else self._given_up("hint"))
+            return Help(fault=self._noted(fault) if fault else self._given_up("hint"))
         declared = worker.interface
         hint: str | Fault = Fault(kind="contract", op="hint", message="it has no hint()")
         if declared.has_hint:
