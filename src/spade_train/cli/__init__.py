@@ -15,10 +15,12 @@ import click
 from spade_envs._version import __version__
 from spade_envs.errors import SpadeError
 
-USAGE, INTERRUPTED = 2, 130
+USAGE, MACHINERY, INTERRUPTED = 2, 3, 130
 
 _COMMANDS: Mapping[str, tuple[str, str]] = {
+    "quickstart": ("quickstart", "The whole loop with the bundled model, in ten minutes."),
     "run": ("run", "Train both roles as a configuration says."),
+    "compare": ("compare", "Ways of training against each other at equal cost, over seeds."),
     "report": ("report", "Write the HTML page of any run."),
     "config": ("settings", "Show the resolved configuration of a run."),
     "presets": ("settings", "List the bundled presets and overlays."),

@@ -56,12 +56,15 @@ def sample_command(
 @click.option("--seed", default=0, show_default=True)
 @click.option("--steps", type=int, help="Optimizer steps; the default makes the bundled weights.")
 @click.option("--samples", default=96, show_default=True, help="Programs to judge at the end.")
+@click.option("--episodes", default=25, show_default=True, help="Episodes to play per cell.")
 @click.option("--json", "as_json", is_flag=True, help="Print what was measured as JSON.")
-def bootstrap_command(out: Path, seed: int, steps: int | None, samples: int, as_json: bool) -> None:
+def bootstrap_command(
+    out: Path, seed: int, steps: int | None, samples: int, episodes: int, as_json: bool
+) -> None:
     """Train the tiny model from nothing and write its weights."""
     from spade_train.nano.bootstrap import bootstrap
     from spade_train.nano.train import Settings
 
     settings = Settings(seed=seed) if steps is None else Settings(seed=seed, steps=steps)
-    written = bootstrap(settings, out, samples=samples)
+    written = bootstrap(settings, out, samples=samples, episodes=episodes)
     click.echo(json.dumps(written, indent=None if as_json else 2))

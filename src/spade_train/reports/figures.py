@@ -147,7 +147,8 @@ def _sentences(it: Figures) -> Iterator[str]:
             f"measured it, and {it.regret.last:.3f} in the last{error}."
         )
     if it.level_accepted is not None:
-        yield f"The mean level of accepted environments went {_numbers(it.level_accepted)}."
+        moved = _numbers(it.level_accepted)
+        yield f"The level at which new environments are neither sure nor lost went {moved}."
     if it.designed:
         yield (
             f"{it.accepted:,} of {it.designed:,} programs became environments "

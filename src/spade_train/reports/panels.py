@@ -36,6 +36,8 @@ class Panel:
     unit: Unit = "number"
     mark: float | None = None
     """A value at which a dashed line is drawn."""
+    across: str = "update"
+    """What the horizontal axis counts."""
     missing: str = ""
     """What is said in place of a plot without curves."""
 
@@ -143,7 +145,8 @@ def _difficulty(record: RunRecord, window: int) -> Iterator[Panel]:
     yield _smoothed(
         "difficulty",
         "Mean level",
-        "Mean level of the environments that were accepted, and of the episodes that were played.",
+        "Of new environments, where the agent is neither sure nor lost (levels weighted by "
+        "4 p (1 - p)); and of the episodes that were played.",
         [
             curve(lines, "designer/level_mean", "accepted"),
             curve(lines, "agent/level_mean", "played"),

@@ -129,8 +129,10 @@ def _stack(axes: Axes, curves: Sequence[Curve]) -> None:
 def _dress(axes: Axes, panel: Panel) -> None:
     from matplotlib.ticker import FuncFormatter, MaxNLocator, NullFormatter
 
-    axes.set_xlabel("update")
-    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+    axes.set_xlabel(panel.across)
+    if panel.across != "update":
+        axes.xaxis.set_major_formatter(FuncFormatter(_thousands))
+    axes.xaxis.set_major_locator(MaxNLocator(6, integer=True))
     axes.margins(x=0.01)
     axes.grid(visible=True, axis="y")
     axes.set_axisbelow(True)

@@ -38,8 +38,9 @@ class RunRecord:
 
     @property
     def updates(self) -> int:
-        """Updates that the metrics have seen."""
-        return int(self.metrics[-1]["update"]) + 1 if self.metrics else 0
+        """Updates that were trained; the last evaluation has a line of its own behind them."""
+        trained = (line for line in reversed(self.metrics) if "train/loss" in line)
+        return int(next(trained, {"update": -1})["update"]) + 1
 
     @property
     def stopped(self) -> str:

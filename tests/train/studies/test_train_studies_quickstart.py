@@ -1,0 +1,106 @@
+"""The quickstart around a trainer that only writes records."""
+
+import shutil
+import signal
+
+import pytest
+from click.testing import CliRunner
+
+from spade_envs.errors import ConfigError
+from spade_train.cli import main
+from spade_train.launch import summarise
+from spade_train.reports import read
+from spade_train.runs import RunDir
+from spade_train.studies import quickstart as module
+from train.reports.kit_runs import event, make_run, write_lines
+
+
+class FakeTrainer:
+    """Does updates as a run does: one number each, SIGTERM ends it, the last one is evaluated."""
+
+    def __init__(self, slow=()):
+        self.calls, self.slow, self.clock = [], set(slow), 0.0
+
+    def __call__(self, config, out, *, resume, watch):
+        self.calls.append((config.run.updates, resume))
+        if resume:
+            done = read(out).updates
+            RunDir.resume(out, config)[0].close()  # refuses what may not change
+        else:
+            shutil.rmtree(make_run(out, updates=1, seed=config.run.seed) / "envstore")
+            done = 0
+        caught = []
+        before = signal.signal(signal.SIGTERM, lambda *_: caught.append(1))
+        try:
+            for update in range(done, config.run.updates):
+                self.clock += 1000.0 if update in self.slow else 1.0
+                if watch is not None:
+                    watch(update, {"agent/success": 0.5})
+                done = update + 1
+                if caught:
+                    break
+        finally:
+            signal.signal(signal.SIGTERM, before)
+        lines = [{"update": update, "train/loss": 0.0} for update in range(done)]
+        ended = "signal SIGTERM" if caught else "updates"
+        if not caught:
+            lines.append({"update": done, "eval/success": 0.5, "eval/success_se": 0.01})
+        write_lines(out / "metrics.jsonl", lines)
+        times = [event("times", update, wall_s=1.0) for update in range(done)]
+        write_lines(out / "events.jsonl", [*times, event("stopped", done, why=ended)])
+        return summarise(out)
+
+
+@pytest.fixture
+def trainer(monkeypatch):
+    found = FakeTrainer()
+    monkeypatch.setattr(module, "train", found)
+    monkeypatch.setattr(module.time, "monotonic", lambda: found.clock)
+    return found
+
+
+def test_it_trains_reports_and_is_done(trainer, tmp_path):
+    out = tmp_path / "q"
+    done = module.quickstart(out, minutes=10, made_at="now", updates=4)
+    assert (done.finished, done.was_finished, done.figures.updates) == (True, False, 4)
+    assert done.page.read_text().count("<figure") == 25
+    again = module.quickstart(out, minutes=10, made_at="now", updates=4)
+    assert (again.was_finished, trainer.calls) == (True, [(4, False)])
+    more = module.quickstart(out, minutes=10, made_at="now", updates=6)
+    assert (more.figures.updates, trainer.calls[1:]) == (6, [(6, True)])
+    with pytest.raises(ConfigError, match=r"another run\.seed"):
+        module.quickstart(out, minutes=10, made_at="now", updates=9, seed=1)
+
+
+def test_the_clock_makes_the_update_under_way_the_last(trainer, tmp_path):
+    trainer.slow = {2}
+    done = module.quickstart(tmp_path / "q", minutes=10, made_at="now", updates=50)
+    assert trainer.calls == [(50, False), (3, True)]
+    assert (done.finished, done.figures.updates) == (True, 3)
+    assert done.figures.held_out.last == 0.5
+    assert module.quickstart(tmp_path / "q", minutes=10, made_at="now").was_finished
+
+
+def test_an_interrupted_one_is_gone_on_with(trainer, tmp_path, monkeypatch):
+    def interrupt(update, values):
+        if update == 1:
+            signal.raise_signal(signal.SIGTERM)
+
+    out = tmp_path / "q"
+    done = module.quickstart(out, minutes=10, made_at="now", updates=5, watch=interrupt)
+    assert (done.finished, done.figures.updates) == (False, 2)
+    done = module.quickstart(out, minutes=10, made_at="now")
+    assert (done.finished, done.figures.updates) == (True, 5)  # the length of the folder's run
+
+
+def test_the_command(trainer, tmp_path):
+    out = tmp_path / "q"
+    done = CliRunner().invoke(main, ["quickstart", "--out", str(out), "--updates", "6"])
+    assert done.exit_code == 0, done.output
+    assert done.stdout.splitlines()[-1] == str(out / "report.html")
+    assert "Held-out success is 50.0 % ± 1.0, measured once." in done.stdout
+    assert "update 5 of 6: success 0.50" in done.stderr
+    done = CliRunner().invoke(
+        main, ["quickstart", "--out", str(out), "--seed", "3", "--updates", "9"]
+    )
+    assert (done.exit_code, "another run.seed" in done.stderr) == (2, True)
