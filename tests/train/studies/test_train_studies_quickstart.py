@@ -8,6 +8,7 @@ from click.testing import CliRunner
 
 from spade_envs.errors import ConfigError
 from spade_train.cli import main
+from spade_train.config import to_toml
 from spade_train.launch import summarise
 from spade_train.reports import read
 from spade_train.runs import RunDir
@@ -28,6 +29,7 @@ class FakeTrainer:
             RunDir.resume(out, config)[0].close()  # refuses what may not change
         else:
             shutil.rmtree(make_run(out, updates=1, seed=config.run.seed) / "envstore")
+            (out / "config.toml").write_text(to_toml(config))
             done = 0
         caught = []
         before = signal.signal(signal.SIGTERM, lambda *_: caught.append(1))
