@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
 from spade_envs.errors import SpadeError
-from spade_envs.store import EnvStore, open_store
-from spade_envs.types import Json, Record
+from spade_envs.store import open_store
+from spade_envs.types import Json
 from spade_train.reports.record import RunRecord
 from spade_train.reports.series import number
+from spade_train.rollouts.shelf import Shelf, Stocked
 
 When: TypeAlias = Literal["early", "middle", "late"]
 _WHEN: tuple[When, ...] = ("early", "middle", "late")
@@ -43,8 +44,8 @@ class Sample:
     """Update in which it was accepted."""
     env: str
     """Digest."""
-    name: str
-    """Id in the run's store; empty if it is not there."""
+    certified: bool
+    """Whether it passed every gate and lies in the run's envstore; else it passed a quick check."""
     title: str
     skill: str
     challenge: str
@@ -73,14 +74,14 @@ def samples(record: RunRecord) -> tuple[Sample, ...]:
     for event in record.of_kind("episode"):
         if isinstance(event.get("env"), str):
             played.setdefault(event["env"], []).append(event)
-    store = _store(record)
+    shelf = _shelf(record)
     found = []
     for when, group in zip(_WHEN, _thirds(accepted, record.updates), strict=True):
         shown = [event for event in group if event["env"] in played] or group
         chosen = _typical(shown, scored)
         if chosen is not None:
             env = chosen["env"]
-            found.append(_sample(when, chosen, scored.get(env, {}), played.get(env, []), store))
+            found.append(_sample(when, chosen, scored.get(env, {}), played.get(env, []), shelf))
     return tuple(found)
 
 
@@ -109,9 +110,9 @@ def _regret(event: Mapping[str, Json], scored: Mapping[Any, Mapping[str, Json]])
     return float(value) if number(value) else 0.0
 
 
-def _store(record: RunRecord) -> EnvStore | None:
+def _shelf(record: RunRecord) -> Shelf | None:
     try:
-        return open_store(record.store_path)
+        return Shelf(open_store(record.store_path), record.path / "quick")
     except SpadeError:
         return None
 
@@ -121,9 +122,10 @@ def _sample(
     designed: Mapping[str, Json],
     scored: Mapping[str, Json],
     episodes: Sequence[Mapping[str, Json]],
-    store: EnvStore | None,
+    shelf: Shelf | None,
 ) -> Sample:
-    held, lines = _source(store, designed["env"])
+    held = _held(shelf, designed["env"])
+    lines = held.source.code.splitlines() if held is not None else []
     arms = [
         next((e for e in episodes if bool(e.get("hinted")) is hinted), None)
         for hinted in (False, True)
@@ -132,7 +134,7 @@ def _sample(
         when=when,
         update=designed["update"],
         env=designed["env"],
-        name=held.id if held else "",
+        certified=held is not None and held.certified,
         title=_text(designed, "title") or (held.title if held else ""),
         skill=_text(designed, "skill"),
         challenge=_text(designed, "challenge"),
@@ -147,14 +149,11 @@ def _sample(
     )
 
 
-def _source(store: EnvStore | None, digest: str) -> tuple[Record | None, list[str]]:
-    if store is None:
-        return None, []
+def _held(shelf: Shelf | None, digest: str) -> Stocked | None:
     try:
-        held = store.get(digest, withdrawn=True)
-        return held, store.source(held).code.splitlines()
+        return shelf.get(digest) if shelf is not None else None
     except SpadeError:
-        return None, []  # a copied or cleaned folder; the page says that the source is not there
+        return None  # a copied or cleaned folder; the page says that the source is not there
 
 
 def _transcript(event: Mapping[str, Json]) -> Transcript:

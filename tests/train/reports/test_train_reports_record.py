@@ -132,13 +132,14 @@ def test_samples_are_typical_ones_of_each_third(tmp_path):
     assert [one.update // 3 for one in (early, middle, late)] == [0, 1, 2]
     assert early.lines[1] == "VALUE = 0"
     assert late.lines[1] == "VALUE = 2"
+    assert late.certified
     assert [one.hinted for one in late.transcripts] == [False, True]
     assert late.transcripts[1].hint == "a plain text"
     events = [event("designed", 0, env=f"sha256:{n}", title="t") for n in range(3)]
     events += [event("scored", 0, env=f"sha256:{n}", regret=n / 10) for n in (2, 0, 1)]
     write_lines(run / "events.jsonl", events)
     (one,) = samples(read(run))
-    assert (one.env, one.regret, one.name, one.lines) == ("sha256:1", 0.1, "", ())
+    assert (one.env, one.regret, one.certified, one.lines) == ("sha256:1", 0.1, False, ())
 
 
 def test_the_json_is_of_the_published_schema(tmp_path):
