@@ -96,7 +96,7 @@ def test_a_run_that_has_measured_nothing(tmp_path):
 
 def test_a_fixed_pool_says_why_there_is_no_regret(tmp_path):
     run = make_run(tmp_path / "run", updates=4, overlays=["fixed-pool"])
-    write_lines(run / "metrics.jsonl", [{"update": 0, "agent/success": 0.5}])
+    write_lines(run / "metrics.jsonl", [{"update": 0, "agent/success": 0.5, "train/loss": 0.1}])
     write_lines(run / "events.jsonl", [event("stopped", 0, why="budget: agent_episodes")])
     page = Reader(render(read(run), made_at="now")).text
     assert "No hints are played in this run." in page
