@@ -4,11 +4,12 @@
 PYTHON ?= python3
 VENV ?= .venv
 VENV_VLLM ?= .venv-vllm
+VENV_RAY ?= .venv-ray
 BIN := $(VENV)/bin
 TORCH ?= torch==2.13.0
 STORE ?= quickstart-store
 
-.PHONY: quickstart test test-vllm check bench starter clean
+.PHONY: quickstart test test-vllm test-ray check bench starter clean
 
 quickstart: $(VENV)/.ready
 	$(BIN)/spade-envs generate --designer nano --corpus pydoc --count 12 --seed 0 --store $(STORE)
@@ -22,6 +23,10 @@ test: $(VENV)/.ready
 test-vllm: $(VENV_VLLM)/.ready
 	OMP_NUM_THREADS=1 OMP_WAIT_POLICY=PASSIVE VLLM_CPU_OMP_THREADS_BIND=nobind VLLM_CPU_KVCACHE_SPACE=1 \
 		$(VENV_VLLM)/bin/python -m pytest tests/vllm_cpu
+
+# Gates and episodes on a Ray cluster of two workers on this machine.
+test-ray: $(VENV_RAY)/.ready
+	$(VENV_RAY)/bin/python -m pytest tests/ray_cluster
 
 check: $(VENV)/.ready
 	PATH="$(abspath $(BIN)):$$PATH" scripts/check
@@ -41,5 +46,9 @@ $(VENV_VLLM)/.ready: pyproject.toml scripts/setup-vllm
 	PYTHON="$(PYTHON)" VENV_VLLM="$(VENV_VLLM)" TORCH="$(TORCH)" scripts/setup-vllm
 	touch $@
 
+$(VENV_RAY)/.ready: pyproject.toml scripts/setup-ray
+	PYTHON="$(PYTHON)" VENV_RAY="$(VENV_RAY)" scripts/setup-ray
+	touch $@
+
 clean:
-	rm -rf $(VENV) $(VENV_VLLM) $(STORE) dist build .mypy_cache .ruff_cache .pytest_cache
+	rm -rf $(VENV) $(VENV_VLLM) $(VENV_RAY) $(STORE) dist build .mypy_cache .ruff_cache .pytest_cache

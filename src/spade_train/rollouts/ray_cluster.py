@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -20,6 +21,9 @@ from spade_train.rollouts.stage import Opened, Seat, Stage
 
 MOST_LOSSES = 5
 """Workers that may be lost in a row before a rollout is given up."""
+
+KNOCK_TIMEOUT_S = 10.0
+"""For a first connection to a cluster that was named."""
 
 _LOST = (
     "RayActorError",
@@ -191,13 +195,27 @@ def _connect(ray: Any, address: str) -> None:
     in_main = threading.current_thread() is threading.main_thread()
     before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
     quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": "error"}
+    named = os.environ.get("RAY_ADDRESS", "") if address == "auto" else address
+    _knock(named)
     try:
         ray.init(address=address, **quiet)
     except ConnectionError as error:
-        if address != "auto" or os.environ.get("RAY_ADDRESS"):
-            raise SandboxError(f"there is no Ray cluster at {address}: {error}") from error
+        if named:
+            raise SandboxError(f"there is no Ray cluster at {named}: {error}") from error
         ray.init(include_dashboard=False, **quiet)
     finally:
         if in_main:
             for number, handler in before.items():
                 signal.signal(number, handler)
+
+
+def _knock(address: str) -> None:
+    """Look whether anything listens at an address: Ray itself would try for many minutes."""
+    host, colon, port = address.rpartition(":")
+    if not colon or not port.isdecimal() or "/" in host:
+        return
+    try:
+        with socket.create_connection((host.strip("[]"), int(port)), timeout=KNOCK_TIMEOUT_S):
+            pass
+    except OSError as error:
+        raise SandboxError(f"there is no Ray cluster at {address}: {error}") from error
