@@ -98,11 +98,12 @@ class RayJudge:
 class RayCluster:
     """A connection to a Ray cluster, with workers for episodes on it."""
 
-    def __init__(self, workers: int = 0, *, address: str = "auto") -> None:
+    def __init__(self, workers: int = 0, *, share: int = 1, address: str = "auto") -> None:
         """Connect, or start a cluster on this machine if there is none.
 
         Args:
             workers: processes for episodes; 0 is one per core of the cluster.
+            share: with 0 workers, among how many callers the cores are divided, >= 1.
             address: of the cluster; `auto` takes the one that `RAY_ADDRESS` names or that runs on
                 this machine.
 
@@ -118,7 +119,7 @@ class RayCluster:
         self._ours = not ray.is_initialized()
         if self._ours:
             _connect(ray, address)
-        wanted = workers or int(ray.cluster_resources().get("CPU", 1))
+        wanted = workers or int(ray.cluster_resources().get("CPU", 1)) // share
         self._make = ray.remote(num_cpus=0, max_restarts=0, scheduling_strategy="SPREAD")(Host)
         spread = {"max_retries": MOST_LOSSES, "scheduling_strategy": "SPREAD"}
         self._judge = ray.remote(num_cpus=1, **spread)(judged)
