@@ -91,10 +91,14 @@ class Block:
         forward: the model.
         device: where it computes.
         dtype: of its masks.
+        bucket: a label of the lengths that it is for.
     """
 
-    def __init__(self, forward: Forward, device: torch.device, dtype: torch.dtype) -> None:
+    def __init__(
+        self, forward: Forward, device: torch.device, dtype: torch.dtype, *, bucket: int = 0
+    ) -> None:
         self._forward, self._device, self._dtype = forward, device, dtype
+        self.bucket = bucket
         self._slots = Slots()
         self._keys: list[str] = []
         self._fed: list[tuple[int, ...]] = []
@@ -118,6 +122,20 @@ class Block:
         self._places[key] = len(self._keys)
         self._keys.append(key)
         self._fed.append(())
+
+    def move(self, key: str, home: Block) -> None:
+        """Take over a conversation from another block, with all that was computed of it."""
+        place = home._places[key]
+        fed = home._fed[place]
+        self.add(key)
+        self._fed[-1] = fed
+        self._slots.reserve(len(self), len(fed))
+        self._slots.take_over(home._slots, place, len(self) - 1, len(fed))
+        home.forget(key)
+
+    def clear(self) -> None:
+        """Drop all conversations and keep the buffers."""
+        self._keys, self._fed, self._places = [], [], {}
 
     def forget(self, key: str) -> None:
         """Drop a conversation; the last one takes its place."""

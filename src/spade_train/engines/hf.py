@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import math
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -17,6 +18,7 @@ from spade_train.errors import EngineError
 ROWS = 256
 MEMORY_MB = 4096
 _ODD = (TypeError, AttributeError, ValueError, IndexError, RuntimeError, NotImplementedError)
+_SHORT, _RATIO = 64, 2.0
 _CLOSE = {torch.float32: 1e-3, torch.float64: 1e-6}
 
 
@@ -80,18 +82,19 @@ class TransformersEngine:
                 block = self._homes.pop(key, None)
                 if block is not None:
                     block.forget(key)
-        self._blocks = [block for block in self._blocks if len(block)]
 
     def sync(self, update: int) -> None:
         """Forget all conversations: what was computed with older weights is not used again.
 
         The model is the trainer's own, so its weights are always those of the update.
         """
-        self._blocks, self._homes = [], {}
+        for block in self._blocks:
+            block.clear()
+        self._homes = {}
 
     def close(self) -> None:
         """Release the memory of conversations."""
-        self.sync(0)
+        self._blocks, self._homes = [], {}
 
     # With keys and values that are kept.
 
@@ -109,25 +112,39 @@ class TransformersEngine:
         return [answers[index] for index in range(len(requests))]
 
     def _placed(self, requests: Sequence[SampleRequest]) -> list[tuple[int, Block]]:
-        """Return each request with the block of its conversation; new ones get a place."""
+        """Return each request with the block of its conversation.
+
+        Conversations of like length share a block, for a block reads as far as its longest. New
+        ones get a place; those that outgrew their block move.
+        """
         self.forget(
             request.key
             for request in requests
             if (home := self._homes.get(request.key)) is not None and not home.extends(request)
         )
-        fresh = [index for index, r in enumerate(requests) if r.key not in self._homes]
-        # Conversations of like length beside each other: a block reads as far as its longest.
-        fresh.sort(key=lambda index: len(requests[index].ids))
         most = self._fitting(requests)
-        for index in fresh:
-            block = next((block for block in self._blocks if len(block) < most), None)
-            if block is None:
-                parameter = next(self._model.parameters())
-                block = Block(self._forward, parameter.device, self._model.dtype)
-                self._blocks.append(block)
-            block.add(requests[index].key)
-            self._homes[requests[index].key] = block
-        return [(index, self._homes[request.key]) for index, request in enumerate(requests)]
+        placed = []
+        for index, request in enumerate(requests):
+            home, bucket = self._homes.get(request.key), _bucket(len(request.ids))
+            if home is None:
+                home = self._block(bucket, most)
+                home.add(request.key)
+            elif bucket > home.bucket:
+                old, home = home, self._block(bucket, most)
+                home.move(request.key, old)
+            self._homes[request.key] = home
+            placed.append((index, home))
+        return placed
+
+    def _block(self, bucket: int, most: int) -> Block:
+        """Return a block with room for one more conversation of these lengths."""
+        for block in self._blocks:
+            if block.bucket == bucket and len(block) < most:
+                return block
+        parameter = next(self._model.parameters())
+        block = Block(self._forward, parameter.device, self._model.dtype, bucket=bucket)
+        self._blocks.append(block)
+        return block
 
     def _fitting(self, requests: Sequence[SampleRequest]) -> int:
         """Return how many rows a block may have so that one block stays within the memory."""
@@ -236,6 +253,11 @@ class TransformersEngine:
                 yield
         finally:
             self._model.train(training)
+
+
+def _bucket(length: int) -> int:
+    """Return the number of the lengths that one belongs to: to 64, to 128, to 256, ..."""
+    return max(0, math.ceil(math.log(length / _SHORT, _RATIO)))
 
 
 def _logprobs(logits: torch.Tensor) -> torch.Tensor:

@@ -78,10 +78,20 @@ class Slots(Cache):
 
     def swap(self, left: list[int], right: list[int], width: int) -> None:
         """Let the rows `left` and `right` change places, as far as `width` columns."""
-        one, other = [*left, *right], [*right, *left]
+        one, other = torch.tensor([*left, *right]), torch.tensor([*right, *left])
         for buffer in (*self._keys, *self._values):
-            part = buffer[:, :width]
+            part = buffer[:, :, :width]
             part[one] = part[other]
+
+    def take_over(self, giver: Slots, theirs: int, ours: int, width: int) -> None:
+        """Copy the first `width` columns of another's row into a row of this one."""
+        if not self._keys:
+            self._keys = [self._new(old) for old in giver._keys]
+            self._values = [self._new(old) for old in giver._values]
+        for mine, old in zip(self._keys, giver._keys, strict=True):
+            mine[ours, :, :width] = old[theirs, :, :width]
+        for mine, old in zip(self._values, giver._values, strict=True):
+            mine[ours, :, :width] = old[theirs, :, :width]
 
     def get_seq_length(self, layer_idx: int = 0) -> int:
         """Return 0: positions are always given."""
@@ -91,17 +101,19 @@ class Slots(Cache):
         """Return the columns that are read, and the first of them."""
         return self._width, 0
 
-    # Buffers have the shape (rows, columns, heads, size), so that a token is written in one piece.
+    # Buffers have the shape (rows, heads, columns, size): attention reads a head in one piece.
 
     def _put(self, buffer: torch.Tensor, states: torch.Tensor) -> torch.Tensor:
         assert self._where is not None
-        buffer[self._where] = states.transpose(1, 2)
-        return buffer[self._rows, : self._width].transpose(1, 2)
+        rows, columns = self._where
+        buffer[rows, :, columns] = states.transpose(1, 2)
+        return buffer[self._rows, :, : self._width]
 
     def _new(self, states: torch.Tensor) -> torch.Tensor:
-        return states.new_zeros((*self.room, states.shape[1], states.shape[3]))
+        rows, columns = self.room
+        return states.new_zeros((rows, states.shape[1], columns, states.shape[3]))
 
     def _grown(self, old: torch.Tensor) -> torch.Tensor:
-        new = old.new_zeros((*self.room, *old.shape[2:]))
-        new[: old.shape[0], : old.shape[1] - 1] = old[:, :-1]
+        new = self._new(old)
+        new[: old.shape[0], :, : old.shape[2] - 1] = old[:, :, :-1]
         return new
