@@ -9,7 +9,7 @@ from spade_train.batch import UpdateStats
 from spade_train.config import read_config
 from spade_train.errors import StateError
 from spade_train.loop import Loop, Spans
-from spade_train.loop.ports import WrittenHint
+from spade_train.rollouts.hints import WrittenHint
 from spade_train.rollouts.jobs import Designed, Played
 from spade_train.tokens.dialogue import Dialogue, Segment
 from spade_train.types import EpisodeResult, HintInformation

@@ -38,6 +38,7 @@ def open_engine(
             model,
             stops,
             window_tokens=config.agent.max_context_tokens,
+            dtype=config.model.dtype,
             memory_share=rollout.gpu_memory_share,
             live=rollout.live_episodes,
             tensor_parallel=rollout.tensor_parallel,
@@ -51,6 +52,7 @@ def open_engine(
             rollout.servers,
             stops,
             folder=folder / WEIGHTS,
+            dtype=config.model.dtype,
             world=world,
             live=rollout.live_episodes,
         )
@@ -59,11 +61,10 @@ def open_engine(
     return TransformersEngine(model, stops=stops)
 
 
-def open_frozen(config: Config, model: Any, stops: Iterable[int]) -> Engine:
+def open_frozen(model: Any, stops: Iterable[int]) -> Engine:
     """Return an engine in this process for weights that are never trained, whatever `rollout` says.
 
     Args:
-        config: of the run.
         model: a copy of the initial model.
         stops: tokens that end a turn.
     """

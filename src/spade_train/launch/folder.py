@@ -16,6 +16,8 @@ class Opened:
     """A run's folder."""
 
     path: Path
+    name: str
+    """Id of the run."""
     config: Config
     checkpoint: Checkpoint | None
     """What to go on from; None from the beginning."""
@@ -62,4 +64,4 @@ def open_folder(config: Config | None, path: Path, world: World, *, resume: bool
     settings = Config.model_validate_json(values)
     if run is None and update:
         checkpoint = Checkpoints(path / "checkpoints", run=name).load(update)
-    return Opened(path, settings, checkpoint, run)
+    return Opened(path, name, settings, checkpoint, run)

@@ -55,9 +55,8 @@ def open_heldout(config: Config, folder: Path) -> HeldStore:
             folder, count=settings.environments, seed=settings.seed, setting=config.setting
         )
         return HeldStore(_read(store), store)
-    place = starter_path() if settings.source == "starter" else Path(settings.source)
-    store = open_store(place)
-    if (place / _DONE).is_file():
+    store = open_store(starter_path() if settings.source == "starter" else settings.source)
+    if (store.root / _DONE).is_file():
         return HeldStore(_read(store), store)
     kinds = _kinds(config.setting)
     records = [each for each in store.records() if each.withdrawn is None and each.kind in kinds]

@@ -15,7 +15,6 @@ from spade_train.config import Config
 from spade_train.errors import HealthError
 from spade_train.launch.book import NoBook, RunBook, Watch
 from spade_train.launch.folder import Opened, open_folder
-from spade_train.launch.forms import forms_of
 from spade_train.launch.heldout import HeldStore, open_heldout
 from spade_train.launch.machines import Machines
 from spade_train.launch.signals import Interrupts
@@ -78,16 +77,15 @@ def _run(opened: Opened, world: World, interrupts: Interrupts, watch: Watch | No
     held = _in_turn(world, lambda: open_heldout(config, opened.path / HELD_OUT))
     pool_store, pool = _pool(config, held)
     model, tokenizer = load_policy(config)
-    forms = forms_of(config, model, tokenizer)
     stores = [store for store in (pool_store, held.store) if store is not None]
     with (
-        Machines(opened, model, tokenizer, forms, world, stores) as machines,
+        Machines(opened, model, tokenizer, world, stores) as machines,
         _book(opened, watch) as book,
     ):
         loop = Loop(
             config,
             machines.rollouts,
-            machines.shelf,
+            machines.rollouts,
             book,
             world,
             corpus=_corpus(config),

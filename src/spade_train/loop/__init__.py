@@ -3,6 +3,6 @@
 from spade_train.loop.held import HeldEnv, HeldOut
 from spade_train.loop.loop import Loop
 from spade_train.loop.ports import Rollouts, Shelf, Spans
-from spade_train.loop.state import LoopState
+from spade_train.loop.state import LiveEnv, LoopState
 
-__all__ = ["HeldEnv", "HeldOut", "Loop", "LoopState", "Rollouts", "Shelf", "Spans"]
+__all__ = ["HeldEnv", "HeldOut", "LiveEnv", "Loop", "LoopState", "Rollouts", "Shelf", "Spans"]

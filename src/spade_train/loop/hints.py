@@ -43,9 +43,9 @@ def with_hints(
     }
 
 
-def hint_metrics(shown: Iterable[HintInformation]) -> dict[str, float]:
-    """Return means over the environments whose hints were shown."""
-    hints = list(shown)
+def hint_metrics(envs: Iterable[LiveEnv]) -> dict[str, float]:
+    """Return means over the environments whose hints are known."""
+    hints = [env.hint for env in envs if env.hint is not None]
     if not hints:
         return {}
     return {

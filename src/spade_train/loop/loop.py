@@ -83,7 +83,8 @@ class Loop:
         self._values: dict[str, float] = {}
         self._stop = ""
         self._wrote_pool = False
-        self._begun = self._handed = time.perf_counter()
+        self._begun: float | None = None
+        self._handed = 0.0
 
     @property
     def state(self) -> LoopState:
@@ -106,6 +107,7 @@ class Loop:
         """
         if update != self._state.update:
             raise StateError(f"the loop is at update {self._state.update}, not at {update}")
+        self._begun = time.perf_counter() if self._begun is None else self._begun
         self._values, self._wrote_pool = {}, False
         why = self._state.ended or self._limit(update, self._state.spent)
         if why:
@@ -205,11 +207,10 @@ class Loop:
         )
         if self.config.levels.rule == "sliding":
             state = replace(state, windows=moved_windows(self.config, state, envs, results))
-        if fresh:
+        if fresh and self.config.hint.writer == "policy":
             shown = shown_hints([each for _, each in played], self.world)
             state = replace(state, waiting=with_hints(state.waiting, shown))
-            found = [state.waiting[env.digest].hint for env in fresh if env.digest in shown]
-            self._values |= hint_metrics(hint for hint in found if hint is not None)
+        self._values |= hint_metrics([state.waiting[env.digest] for env in fresh])
         events.note_episodes(self.book, update, played, envs, pooled=state.cursor is not None)
         self._values |= metrics.design_metrics(drafts)
         self._values |= metrics.level_metric(fresh, outcomes)
@@ -382,5 +383,5 @@ class Loop:
     def _note_times(self, update: int, *, trained_s: float) -> None:
         spans = self.rollouts.spans() + Spans({"model_s": trained_s})
         now = time.perf_counter()
-        wall_s, self._begun = now - self._begun, now
+        wall_s, self._begun = now - (self._begun or now), now
         events.note_times(self.book, update, spans, wall_s)

@@ -8,16 +8,8 @@ from typing import Protocol
 
 from spade_envs.types import EnvSource
 from spade_train.config.roles import Sampling
+from spade_train.rollouts.hints import WrittenHint
 from spade_train.rollouts.jobs import Designed, DesignJob, EpisodeJob, Played
-from spade_train.tokens import Dialogue
-
-
-@dataclass(frozen=True, slots=True)
-class WrittenHint:
-    """A hint that the policy wrote."""
-
-    text: str
-    dialogue: Dialogue
 
 
 @dataclass(frozen=True, slots=True)
