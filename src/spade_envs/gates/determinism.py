@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Sequence
 
 from spade_envs.gates.finding import Finding, failed, passed, warned
 from spade_envs.gates.lane import Job, Lane, Live
 from spade_envs.gates.many_starts import same_tasks
-from spade_envs.gates.policies import Policy, cycle, script
+from spade_envs.gates.policies import Policy, cycle, limited, script
 from spade_envs.gates.probes import PLAIN
 from spade_envs.gates.subject import Subject, ask_hints, ask_solutions
 from spade_envs.gates.trace import Trace, first_difference
 from spade_envs.types import Fault, Json
 
 OTHER_EPISODES = 20
-OTHER_EPISODES_ABOVE = 3
+OTHER_EPISODES_ABOVE = 2
 """Other episodes at levels above the lowest, where a reset may be slow."""
+OTHER_TURNS = (len(PLAIN), 1, 2)
+"""Turns of the other episodes, the one after the other."""
 SEEDS, SEEDS_BETWEEN = 2, 1
 """Seeds compared at the lowest and highest level, and at each between."""
 
@@ -33,13 +36,14 @@ def reproducible(subject: Subject) -> Finding:
     # In this process, the edge levels stand for the others.
     near = [row for row, trace in enumerate(base) if trace.level in subject.edge_levels]
     some = [jobs[row] for row in near]
+    used = [row for row in near if _is_last(subject, kept, row)]
     other = subject.lane("elsewhere")
     if isinstance(other, Fault):
         return failed(f"the source does not load in another process: {other.message}")
     every = range(len(base))
     places: dict[str, tuple[Sequence[int], Callable[[], list[Trace]]]] = {
         "another object": (near, lambda: lane.run(some)),
-        "the same object": (near, lambda: _on_one_object(lane, some)),
+        "the same object": (used, lambda: _on_one_object(lane, [jobs[row] for row in used])),
         # Backwards, so that nothing which an earlier level left behind is left behind there.
         "another process (hash seed, time zone, folder, order)": (
             every,
@@ -69,6 +73,14 @@ def _count(subject: Subject, level: int) -> int:
     return SEEDS if edge else SEEDS_BETWEEN
 
 
+def _is_last(subject: Subject, kept: Sequence[tuple[Actions, Trace]], row: int) -> bool:
+    """Whether these are a seed's last actions, or those of a level where resets are cheap."""
+    own = kept[row][1]
+    if own.level == 0 or subject.depth == "deep":
+        return True
+    return row + 1 == len(kept) or kept[row + 1][1].seed != own.seed
+
+
 def _on_one_object(lane: Lane, jobs: Sequence[Job]) -> list[Trace]:
     rows: dict[int, list[Job]] = {}
     for job in jobs:
@@ -93,6 +105,7 @@ def _same_words(subject: Subject, other: Lane) -> Finding | None:
     return None
 
 
+Actions = tuple[str, ...]
 Words = dict[tuple[str, int], str]
 """What `hint` and `solution` give for each seed, as text; the message of the fault if one does."""
 
@@ -132,8 +145,9 @@ def unmoved_by_neighbours(subject: Subject) -> Finding:
         pair for level in subject.edge_levels for pair in subject.samples(level, subject.seeds[:1])
     ]
     jobs = [Job(alone.level, alone.seed, script(actions)) for actions, alone in kept]
+    noise = limited(cycle(PLAIN), max((len(actions) for actions, _ in kept), default=0))
     others = [
-        Job(alone.level, subject.seeds[-1], cycle(PLAIN), f"plain {number}")
+        Job(alone.level, subject.seeds[-1], noise, f"plain {number}")
         for number, (_, alone) in enumerate(kept)
     ]
     for (_, alone), together in zip(kept, _interleaved(lane, jobs, others), strict=True):
@@ -171,8 +185,13 @@ def isolated_episodes(subject: Subject) -> Finding:
     for level, some in kept.items():
         row = [Job(level, *other) for other in _played_well(subject, level)]
         row += [
-            Job(level, seed, script(PLAIN), "plain") for seed in subject.other_seeds(counts[level])
+            Job(level, seed, script(PLAIN[:turns]), "plain")
+            for seed, turns in zip(
+                subject.other_seeds(counts[level]), itertools.cycle(OTHER_TURNS), strict=False
+            )
         ]
+        if level and subject.depth != "deep":
+            some = kept[level] = some[-1:]
         rows.append([*row, *(Job(level, one.seed, script(actions)) for actions, one in some)])
     for (level, some), traces in zip(kept.items(), lane.in_turn(*rows), strict=True):
         for (_, one), again in zip(some, traces[len(traces) - len(some) :], strict=True):

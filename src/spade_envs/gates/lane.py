@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 
 from spade_envs.gates.policies import Policy, View
@@ -116,10 +116,24 @@ class Lane:
 
     Batches start small and grow, so that an environment that hangs on every seed costs one timeout
     and not a hundred.
+
+    Args:
+        worker: where to play.
+        deadline: moment on the monotonic clock after which playing stops.
+        again: seeds that several gates play.
+        like: a lane of the same source, whose experience holds here as well.
     """
 
-    def __init__(self, worker: WorkerPort, *, deadline: float, like: Lane | None = None) -> None:
+    def __init__(
+        self,
+        worker: WorkerPort,
+        *,
+        deadline: float,
+        again: Collection[int] = (),
+        like: Lane | None = None,
+    ) -> None:
         self.worker = worker
+        self._again = frozenset(again)
         self.may_copy: bool = like is not None and like.may_copy
         """Set once copies are known to play on like their original; saves slow resets."""
         self.faults: list[Trace] = []
@@ -158,7 +172,7 @@ class Lane:
             self.check_time()
             chunk = jobs[position : position + min(most, self._batch)]
             position += len(chunk)
-            self._batch = min(MAX_BATCH, 2 * self._batch)
+            self._batch = min(MAX_BATCH, 4 * self._batch)
             traces += self._run_chunk(chunk, fresh=fresh)
         return traces
 
@@ -252,6 +266,7 @@ class Lane:
         """Return copies of instances that were reset once, None where that is not quicker.
 
         Of those that begin alike, one is reset and then played or kept, and the others are copies.
+        What is kept is worth it for a seed that comes again.
         """
         found: list[Live | None] = [None] * len(jobs)
         rows: dict[tuple[int, int | None], list[int]] = {}
@@ -260,7 +275,11 @@ class Lane:
                 rows.setdefault((job.level, job.seed), []).append(row)
         known = {} if fresh else self._templates
         models = {key: known[key] for key in rows if key in known}
-        new = [key for key, alike in rows.items() if key not in models and len(alike) > 1]
+        new = [
+            key
+            for key, alike in rows.items()
+            if key not in models and (len(alike) > 1 or (not fresh and key[1] in self._again))
+        ]
         first = [jobs[rows[key][0]] for key in new]
         for key, live in zip(new, self.originals(first, fresh=fresh) if new else (), strict=True):
             sound = live.start.fault is None

@@ -162,7 +162,7 @@ class Subject:
             self._lanes[name] = (
                 worker
                 if isinstance(worker, Fault)
-                else Lane(worker, deadline=self.deadline, like=like)
+                else Lane(worker, deadline=self.deadline, again=self.seeds, like=like)
             )
         return self._lanes[name]
 
@@ -220,13 +220,15 @@ class Subject:
 
     def solution(self, level: int, seed: int) -> Solution:
         """Return the reference actions for a fresh episode, asked for once and kept."""
-        return self.solutions(level, [seed])[seed]
+        known = self._solutions.get((level, seed))
+        return known if known is not None else self.solutions(level, [seed])[seed]
 
     def solutions(self, level: int, seeds: Sequence[int] | None = None) -> dict[int, Solution]:
         """Return the reference actions of several seeds, or why they cannot be had."""
         wanted = self.seeds if seeds is None else list(seeds)
         missing = [seed for seed in wanted if (level, seed) not in self._solutions]
-        for seed, (start, actions) in ask_solutions(self.plain, level, missing).items():
+        asked = ask_solutions(self.plain, level, missing) if missing else {}
+        for seed, (start, actions) in asked.items():
             self._solutions[level, seed] = actions
             self._starts.setdefault((level, seed), start)
         return {seed: self._solutions[level, seed] for seed in wanted}
@@ -249,15 +251,21 @@ class Subject:
         Seeds whose solution cannot be had are left out.
         """
         wanted = self.seeds if seeds is None else list(seeds)
-        jobs = []
-        for seed, actions in self.solutions(level, wanted).items():
-            if (level, seed) not in self._references and not isinstance(actions, Fault):
-                jobs.append(Job(level, seed, script(actions), "reference"))
-        for trace in self.plain.run(jobs, fresh=False) if jobs else ():
-            self._references[level, trace.seed or 0] = trace
+        self.play_references([level], wanted)
         return [
             self._references[level, seed] for seed in wanted if (level, seed) in self._references
         ]
+
+    def play_references(self, levels: Sequence[int], seeds: Sequence[int]) -> None:
+        """Play the references of several levels together, which is quicker than one by one."""
+        jobs = [
+            Job(level, seed, script(actions), "reference")
+            for level in levels
+            for seed, actions in self.solutions(level, seeds).items()
+            if (level, seed) not in self._references and not isinstance(actions, Fault)
+        ]
+        for trace in self.plain.run(jobs, fresh=False) if jobs else ():
+            self._references[trace.level, trace.seed or 0] = trace
 
     def starts(self, level: int) -> list[Trace]:
         """Return the episodes of a level's seeds before their first action."""
@@ -273,18 +281,20 @@ class Subject:
         wanted = [(level, seed) for level in levels for seed in seeds]
         missing = [key for key in wanted if key not in self._plain_episodes]
         jobs = [Job(*key, cycle(PLAIN), "plain") for key in missing]
-        for key, trace in zip(missing, self.plain.run(jobs), strict=True):
+        played = self.plain.run(jobs, fresh=not self.plain.may_copy)
+        for key, trace in zip(missing, played, strict=True):
             self._plain_episodes[key] = trace
         return [self._plain_episodes[key] for key in wanted]
 
     def samples(self, level: int, seeds: Sequence[int]) -> list[tuple[tuple[str, ...], Trace]]:
-        """Return fixed scripts for the seeds and how they play on a fresh object, kept."""
+        """Return fixed scripts for the seeds and how they play on a fresh object or a copy, kept."""
         wanted = [
             (level, seed, actions) for seed in seeds for actions in self.sample_scripts(level, seed)
         ]
         missing = [key for key in wanted if key not in self._samples]
         jobs = [Job(level, seed, script(actions)) for level, seed, actions in missing]
-        for key, trace in zip(missing, self.plain.run(jobs), strict=True):
+        played = self.plain.run(jobs, fresh=not self.plain.may_copy)
+        for key, trace in zip(missing, played, strict=True):
             self._samples[key] = trace
         return [(key[2], self._samples[key]) for key in wanted]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from spade_envs.types import Fault, Json, ResetOutcome, StepOutcome
 
@@ -21,6 +21,7 @@ class Trace:
     seed: int | None
     start: ResetOutcome
     steps: tuple[tuple[str, StepOutcome], ...] = ()
+    _key: list[str] = field(default_factory=list, init=False, repr=False, compare=False)
 
     @property
     def fault(self) -> Fault | None:
@@ -57,6 +58,8 @@ class Trace:
 
         Key order inside `info` counts, since it comes from the environment's own iteration order.
         """
+        if self._key:
+            return self._key[0]
         rows: list[Json] = [
             [self.start.observation, dict(self.start.info), _kind(self.start.fault)]
         ]
@@ -64,7 +67,8 @@ class Trace:
             flags = [bool(got.terminated), bool(got.truncated)]
             row = [action, got.observation, repr(got.reward), *flags, dict(got.info)]
             rows.append([*row, _kind(got.fault)])
-        return json.dumps(rows, default=repr)
+        self._key.append(json.dumps(rows, default=repr))
+        return self._key[0]
 
     def evidence(self) -> dict[str, Json]:
         """Return level, seed and transcript, shortened, as plain JSON."""

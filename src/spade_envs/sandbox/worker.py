@@ -15,7 +15,13 @@ from typing import Any
 import msgspec
 
 from spade_envs.sandbox import audit, execution, instances, poison, probes
-from spade_envs.sandbox.instances import Columns, ReplyTuple, Table
+from spade_envs.sandbox.instances import (
+    FLUSH_CHARS,
+    FLUSH_REPLIES,
+    Columns,
+    ReplyTuple,
+    Table,
+)
 from spade_envs.sandbox.protocol import (
     HEADER_BYTES,
     Ask,
@@ -154,10 +160,18 @@ class _Server:
         send((number, columns.observations, columns.rewards, columns.marks))
 
     def _stream_resets(self, request: Reset) -> None:
-        """Reset the instances and send each reply at once."""
+        """Reset the instances; replies are sent together unless that makes one wait."""
+        replies: list[ReplyTuple] = []
+        due = perf_counter() + FLUSH_AFTER_S
         for index, item in enumerate(request.items):
             self._counters[0] = index
-            self._channel.send((request.request, [self._table.reset(*item)]))
+            reply = self._table.reset(*item)
+            replies.append(reply)
+            late = perf_counter() > due or len(reply[1]) > FLUSH_CHARS
+            if late or len(replies) >= FLUSH_REPLIES or index == len(request.items) - 1:
+                self._channel.send((request.request, replies))
+                replies = []
+                due = perf_counter() + FLUSH_AFTER_S
 
     def _replay(self, request: Replay) -> ReplyTuple:
         table, number = self._table, request.instance

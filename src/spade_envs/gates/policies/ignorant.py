@@ -48,8 +48,10 @@ def copy_example(view: View) -> str | None:
 
 def all_candidates(view: View) -> str | None:
     """Name every number and word of the first observation in one message, bare, then boxed."""
+    if view.turn > 1:
+        return None
     text = " ".join(dict.fromkeys(tokens(view.first)))
-    return (text, boxed(text))[view.turn] if view.turn < 2 else None
+    return (text, boxed(text))[view.turn]
 
 
 def random_words(view: View) -> str:

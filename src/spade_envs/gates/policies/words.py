@@ -20,7 +20,12 @@ MAX_EXAMPLE_CHARS = 80
 
 def tokens(text: str) -> list[str]:
     """Return the numbers and words of `text`, in order."""
-    return _TOKEN.findall(text)
+    return list(_tokens(text))
+
+
+@functools.lru_cache(maxsize=512)
+def _tokens(text: str) -> tuple[str, ...]:
+    return tuple(_TOKEN.findall(text))
 
 
 def quoted(text: str) -> list[str]:
@@ -44,6 +49,11 @@ def integers(text: str) -> tuple[str, ...]:
 
 def examples(text: str) -> list[str]:
     """Return the worked examples of `text`: what follows "for example" and its like, and boxes."""
+    return list(_examples(text))
+
+
+@functools.lru_cache(maxsize=512)
+def _examples(text: str) -> tuple[str, ...]:
     found = [box.strip() for box in _BOX.findall(text)]
     for match in _EXAMPLE.finditer(text):
         rest = text[match.end() : match.end() + MAX_EXAMPLE_CHARS]
@@ -54,7 +64,7 @@ def examples(text: str) -> list[str]:
         for end in (_CLAUSE_END, _SENTENCE_END):
             stop = end.search(rest)
             found.append((rest[: stop.start()] if stop else rest).strip(" ,"))
-    return list(dict.fromkeys(item for item in found if item))
+    return tuple(dict.fromkeys(item for item in found if item))
 
 
 def commands(text: str) -> tuple[str, ...]:
