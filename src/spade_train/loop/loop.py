@@ -29,7 +29,7 @@ from spade_train.loop.state import LiveEnv, LoopState, from_bytes, to_bytes
 from spade_train.rollouts.jobs import DesignJob, EpisodeJob, Played
 from spade_train.runs import Spent
 from spade_train.runs.checkpoint import Checkpoint, Stage
-from spade_train.types import Role
+from spade_train.types import Role, as_json
 
 PART = "loop.json"
 """Name of the loop's part of a checkpoint."""
@@ -234,6 +234,8 @@ class Loop:
         events.note_drafts(self.book, update, drafts)
         health.check_acceptance(config, update, drafts)
         fresh = pools.accepted(drafts)
+        if config.gates.auditor == "policy":
+            state = self._audit(update, fresh, state)
         active = tuple(fresh) or state.active
         kept = {env.digest for env in (*active, *state.pool)}
         state = replace(
@@ -247,6 +249,18 @@ class Loop:
             delayed=state.delayed.with_samples([draft.sample for draft in drafts]),
         )
         return drafts, state
+
+    def _audit(self, update: int, fresh: Sequence[LiveEnv], state: LoopState) -> LoopState:
+        """Let the policy remark on new environments; each process asks about its share."""
+        share = [env for _, env in mine(fresh, self.world)]
+        found = self.rollouts.audit([self._desk.shelf.source(env.digest) for env in share])
+        remarks = [
+            [env.digest, audit.status, audit.reason, [as_json(each) for each in audit.remarks]]
+            for env, audit in zip(share, found.audits, strict=True)
+        ]
+        parts = self.world.gather([found.tokens, remarks])
+        events.note_audits(self.book, update, [each for _, part in parts for each in part])
+        return replace(state, spent=state.spent + Spent(hint_tokens=sum(n for n, _ in parts)))
 
     def _known(self, state: LoopState) -> frozenset[str]:
         """Digests that the designer must not write: of late all, else those that still count."""
@@ -375,9 +389,11 @@ class Loop:
         sampling = self.config.agent.sampling
         if settings.greedy:
             sampling = sampling.model_copy(update={"temperature": 0.0})
+        begun = time.perf_counter()
         _, outcomes = self._act(jobs, sampling)
         found = held_metrics(self.held, [each.result for each in outcomes])
-        self.book.note("evaluated", update, values=found)
+        wall_s = round(time.perf_counter() - begun, 4)
+        self.book.note("evaluated", update, values=found, wall_s=wall_s)
         return found
 
     def _note_times(self, update: int, *, trained_s: float) -> None:

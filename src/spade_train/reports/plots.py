@@ -71,7 +71,7 @@ def draw(panel: Panel) -> Markup:
     with rc_context({**_SETTINGS, "svg.hashsalt": panel.name}):
         figure = Figure(figsize=(6.0, 3.1))
         # A layout engine would draw everything twice; what is left of an axis is known here.
-        axes = figure.add_axes((0.1, 0.15, 0.885 - _legend_width(panel.curves), 0.82))
+        axes = figure.add_axes((0.1, 0.15, 0.885 - _legend_width(panel), 0.82))
         if panel.kind == "stack":
             _stack(axes, panel.curves)
         else:
@@ -82,10 +82,14 @@ def draw(panel: Panel) -> Markup:
     return _inline(stream.getvalue(), panel)
 
 
-def _legend_width(curves: Sequence[Curve]) -> float:
+def _has_legend(panel: Panel) -> bool:
+    return len(panel.curves) > 1 or panel.kind == "stack"
+
+
+def _legend_width(panel: Panel) -> float:
     """Return the part of a plot's width that the legend takes."""
-    longest = max(len(_label(found)) for found in curves)
-    return 0.09 + 0.0115 * longest if len(curves) > 1 else 0.0
+    longest = max(len(_label(found)) for found in panel.curves)
+    return 0.09 + 0.0115 * longest if _has_legend(panel) else 0.0
 
 
 def _lines(axes: Axes, panel: Panel) -> None:
@@ -134,6 +138,9 @@ def _dress(axes: Axes, panel: Panel) -> None:
         axes.xaxis.set_major_formatter(FuncFormatter(_thousands))
     axes.xaxis.set_major_locator(MaxNLocator(6, integer=True))
     axes.margins(x=0.01)
+    low, high = axes.get_xlim()
+    if high - low < 1.0:
+        axes.set_xlim(low - 0.5, high + 0.5)
     axes.grid(visible=True, axis="y")
     axes.set_axisbelow(True)
     if panel.unit == "log" and all((found.values > 0).all() for found in panel.curves):
@@ -144,10 +151,10 @@ def _dress(axes: Axes, panel: Panel) -> None:
         axes.yaxis.set_major_formatter(FuncFormatter(lambda share, _: f"{100 * share:g} %"))
         if panel.kind == "lines":
             low, high = axes.get_ylim()
-            axes.set_ylim(max(0.0, low), min(1.02, high))
+            axes.set_ylim(max(0.0, low), max(0.01, min(1.0, high)))
     elif max(map(abs, axes.get_ylim())) >= 10_000:
         axes.yaxis.set_major_formatter(FuncFormatter(_thousands))
-    if len(panel.curves) > 1:
+    if _has_legend(panel):
         axes.legend(loc="upper left", bbox_to_anchor=(1.0, 1.02), handlelength=2.6)
 
 

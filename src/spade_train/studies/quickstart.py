@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import signal
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from spade_train.config import Config, resolve
-from spade_train.launch import Summary, train
+from spade_train.launch import Summary, Watch, train
 from spade_train.reports import read, render, write_page
 from spade_train.reports.figures import Figures, figures
+from spade_train.reports.series import number
+from spade_train.runs import read_events
 from spade_train.runs.directory import read_run
 from spade_train.studies.outcome import finished
 
 PRESET = "quickstart"
 _LAST_S = 30.0
-"""Seconds that the last evaluation and the report are given."""
+"""Seconds for loading the model once more, and for the report."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,12 +42,12 @@ def quickstart(
     made_at: str,
     updates: int = 0,
     seed: int = 0,
-    watch: Callable[[int, Mapping[str, float]], None] | None = None,
+    watch: Watch | None = None,
 ) -> Quickstart:
     """Train with the preset `quickstart`, or go on with it, and write the page.
 
-    The clock decides only how many updates there are: once the time is nearly over, the update
-    under way is the last one, and the evaluation that ends every run follows.
+    The clock decides only how many updates there are: the last one is that after which another and
+    the evaluation that ends every run would not fit any more.
 
     Args:
         out: folder of the run, new or of an earlier quickstart.
@@ -67,7 +69,7 @@ def quickstart(
         return _reported(out, made_at, was_finished=True)
     if there and not updates:
         config = _longer(config, read_run(out)[1].run.updates)
-    timed = _Timed(deadline, watch)
+    timed = _Timed(out, deadline, watch)
     summary = train(config, out, resume=there, watch=timed)
     if timed.over and summary.stopped.startswith("signal"):
         _finish(out, summary, watch)
@@ -77,18 +79,28 @@ def quickstart(
 class _Timed:
     """Passes metrics on until the time is over, and then asks the run to stop."""
 
-    def __init__(
-        self, deadline: float, watch: Callable[[int, Mapping[str, float]], None] | None
-    ) -> None:
+    def __init__(self, out: Path, deadline: float, watch: Watch | None) -> None:
         self.over = False
-        self._deadline, self._watch = deadline, watch
+        self._out, self._deadline, self._watch = out, deadline, watch
+        self._last: float | None = None
+        self._longest_s = 0.0
 
     def __call__(self, update: int, values: Mapping[str, float]) -> None:
         if self._watch is not None:
             self._watch(update, values)
-        if not self.over and time.monotonic() > self._deadline:
+        now = time.monotonic()
+        if self._last is not None and "eval/success" not in values:
+            self._longest_s = max(self._longest_s, now - self._last)
+        self._last = now
+        # Another update, and the evaluation that ends the run, must fit.
+        if not self.over and now + self._longest_s + self._evaluation_s() > self._deadline:
             self.over = True
             signal.raise_signal(signal.SIGTERM)  # which a run takes as: this update is the last
+
+    def _evaluation_s(self) -> float:
+        events = read_events(self._out / "events.jsonl")
+        times = [event.get("wall_s") for event in events if event["kind"] == "evaluated"]
+        return max((value for value in times if number(value)), default=0.0)
 
 
 def _longer(config: Config, updates: int) -> Config:
@@ -97,9 +109,7 @@ def _longer(config: Config, updates: int) -> Config:
     return config.model_copy(update={"run": run})
 
 
-def _finish(
-    out: Path, summary: Summary, watch: Callable[[int, Mapping[str, float]], None] | None
-) -> None:
+def _finish(out: Path, summary: Summary, watch: Watch | None) -> None:
     """Declare the update that was last in time the last one, which ends the run by itself."""
     old = read_run(out)[1]
     train(_longer(old, summary.updates), out, resume=True, watch=watch)

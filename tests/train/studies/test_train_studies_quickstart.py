@@ -20,7 +20,7 @@ class FakeTrainer:
     """Does updates as a run does: one number each, SIGTERM ends it, the last one is evaluated."""
 
     def __init__(self, slow=()):
-        self.calls, self.slow, self.clock = [], set(slow), 0.0
+        self.calls, self.slow, self.clock, self.evaluation_s = [], set(slow), 0.0, 0.0
 
     def __call__(self, config, out, *, resume, watch):
         self.calls.append((config.run.updates, resume))
@@ -28,8 +28,10 @@ class FakeTrainer:
             done = read(out).updates
             RunDir.resume(out, config)[0].close()  # refuses what may not change
         else:
+            note = event("evaluated", 0, wall_s=self.evaluation_s)
             shutil.rmtree(make_run(out, updates=1, seed=config.run.seed) / "envstore")
             (out / "config.toml").write_text(to_toml(config))
+            write_lines(out / "events.jsonl", [note])
             done = 0
         caught = []
         before = signal.signal(signal.SIGTERM, lambda *_: caught.append(1))
@@ -49,6 +51,7 @@ class FakeTrainer:
             lines.append({"update": done, "eval/success": 0.5, "eval/success_se": 0.01})
         write_lines(out / "metrics.jsonl", lines)
         times = [event("times", update, wall_s=1.0) for update in range(done)]
+        times.append(event("evaluated", 0, wall_s=self.evaluation_s))
         write_lines(out / "events.jsonl", [*times, event("stopped", done, why=ended)])
         return summarise(out)
 
@@ -81,6 +84,13 @@ def test_the_clock_makes_the_update_under_way_the_last(trainer, tmp_path):
     assert (done.finished, done.figures.updates) == (True, 3)
     assert done.figures.held_out.last == 0.5
     assert module.quickstart(tmp_path / "q", minutes=10, made_at="now").was_finished
+
+
+def test_time_is_kept_for_the_next_update_and_the_last_evaluation(trainer, tmp_path):
+    trainer.evaluation_s = 500.0
+    done = module.quickstart(tmp_path / "q", minutes=10, made_at="now", updates=90)
+    # 600 s less 30, less 500: at update 69 the clock says 70, and one more second does not fit
+    assert done.figures.updates == 70
 
 
 def test_an_interrupted_one_is_gone_on_with(trainer, tmp_path, monkeypatch):
