@@ -4,11 +4,13 @@ import threading
 
 import numpy as np
 
+from spade_envs.audit import Audit, Remark
 from spade_envs.types import EnvSource, Episode, Fault
 from spade_train.batch import UpdateStats
 from spade_train.config import read_config
 from spade_train.errors import StateError
 from spade_train.loop import Loop, Spans
+from spade_train.loop.ports import Audited
 from spade_train.rollouts.hints import WrittenHint
 from spade_train.rollouts.jobs import Designed, Played
 from spade_train.tokens.dialogue import Dialogue, Segment
@@ -138,6 +140,11 @@ class FakeRollouts:
 
     def write_hints(self, jobs):
         return [WrittenHint(f"hint for {job.key}", talk(3)) for job in jobs]
+
+    def audit(self, sources):
+        remark = Remark(kind="unreachable", line=1, quote="#", explanation="never")
+        audit = Audit(status="audited", model="fake", remarks=(remark,))
+        return Audited((audit,) * len(sources), 5 * len(sources))
 
     def spans(self):
         return Spans({"play_s": 0.0})

@@ -228,6 +228,16 @@ def test_hints_by_the_policy_are_shown_and_paid_for():
     assert loop.state.spent.hint_tokens == 3 * 16
 
 
+def test_remarks_of_the_policy_are_noted_and_paid_for_and_refuse_nothing():
+    loop, _, book = make(config(gates__auditor="policy"), Solo())
+    loop.batch(0)
+    loop.updated(0, UpdateStats())
+    audits = book.of("audited")
+    assert [each["remarks"][0]["kind"] for each in audits] == ["unreachable"] * 4
+    assert loop.state.spent.hint_tokens == 20
+    assert book.metrics[0]["designer/acceptance"] == 1.0
+
+
 def test_two_processes_share_the_work_and_agree():
     alone, _, book = make(config(designer__delay=1), Solo())
     whole = drive(alone)

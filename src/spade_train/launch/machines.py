@@ -14,10 +14,11 @@ from spade_train.batch import World
 from spade_train.config import Config
 from spade_train.config.roles import Sampling
 from spade_train.engines import Engine
+from spade_train.launch.auditor import PolicyClient, audited
 from spade_train.launch.engines import open_engine, open_frozen
 from spade_train.launch.folder import Opened
 from spade_train.launch.places import Places
-from spade_train.loop.ports import Spans
+from spade_train.loop.ports import Audited, Spans
 from spade_train.rollouts import (
     ActSettings,
     Clock,
@@ -142,6 +143,12 @@ class PolicyRollouts:
             decoding=Decoding.of(self._config.hint.sampling),
             clock=self._clock,
         )
+
+    def audit(self, sources: Sequence[EnvSource]) -> Audited:
+        """Return the policy's remarks on each source."""
+        with self._clock.on("model"):
+            client = PolicyClient(self._engine, self._forms.designer, self._config.model.path)
+            return audited(sources, client)
 
     def source(self, digest: str) -> EnvSource:
         """Return the source of an environment on the shelf."""

@@ -45,6 +45,12 @@ def note_drafts(book: Book, update: int, drafts: Sequence[Draft]) -> None:
         )
 
 
+def note_audits(book: Book, update: int, audits: Sequence[Json]) -> None:
+    """Note what the policy remarked on environments: digest, status, reason, remarks of each."""
+    for env, status, reason, remarks in audits:
+        book.note("audited", update, env=env, status=status, reason=reason, remarks=remarks)
+
+
 def note_scores(book: Book, update: int, designs: Sequence[Scored]) -> None:
     """Note every score that fell due."""
     for each in designs:

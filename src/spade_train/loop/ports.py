@@ -6,10 +6,20 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from spade_envs.audit import Audit
 from spade_envs.types import EnvSource
 from spade_train.config.roles import Sampling
 from spade_train.rollouts.hints import WrittenHint
 from spade_train.rollouts.jobs import Designed, DesignJob, EpisodeJob, Played
+
+
+@dataclass(frozen=True, slots=True)
+class Audited:
+    """What the policy remarked on some sources."""
+
+    audits: tuple[Audit, ...]
+    tokens: int
+    """Tokens that it sampled for them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +64,10 @@ class Rollouts(Protocol):
 
     def write_hints(self, jobs: Sequence[EpisodeJob]) -> list[WrittenHint]:
         """Return the policy's hint for the instance of each job, in their order."""
+        ...
+
+    def audit(self, sources: Sequence[EnvSource]) -> Audited:
+        """Return the policy's remarks on each source: advice for the log, never a verdict."""
         ...
 
     def spans(self) -> Spans:
