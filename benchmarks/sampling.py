@@ -21,7 +21,7 @@ VOCABULARY = (10, 2000)
 
 @dataclass(frozen=True)
 class Conversation:
-    """What is asked of one conversation; how long its turns are is given, as their text is noise."""
+    """What is asked of one conversation; the length of its turns is given, for the text is noise."""
 
     prompt: tuple[int, ...]
     turns: tuple[int, ...]

@@ -42,6 +42,9 @@ RECYCLE_AFTER_STEPS = 2_000_000
 class Worker(Keeper):
     """One loaded source; made by `Sandbox.load`. A context manager; safe to share by threads."""
 
+    most_kills: int = MAX_KILLS
+    """Processes that one batch may cost before the rest of it is given up, >= 1."""
+
     def create(self, level: int = 0) -> int | Fault:
         """Construct an instance and return its number, or the fault that prevented it."""
         with self._lock:
@@ -320,7 +323,7 @@ class Worker(Keeper):
                 culprit = left[at] if at < len(left) else left[-1]
                 if unanswered and culprit not in unanswered:
                     culprit = unanswered[0]
-                blamed = [culprit] if kills < MAX_KILLS else [culprit, *unanswered]
+                blamed = [culprit] if kills < self.most_kills else [culprit, *unanswered]
                 for position in blamed:
                     self._blame(op, instances[position], position, outcomes, fault)
                 left = [position for position in unanswered if position not in blamed]

@@ -110,31 +110,30 @@ def stream(
     waiting = iter(jobs)
     live: list[Live] = []
     while True:
-        new = list(islice(waiting, settings.live_episodes - len(live)))
-        with clock.on("play"):
-            begins = scene.open([_seat(job, shelf, form, settings) for job in new])
-        with clock.on("tokens"):
-            pairs = zip(new, begins, strict=True)
-            live += [begun(job, form, start, settings) for job, start in pairs]
         over = [one for one in live if one.played is not None]
         engine.forget([one.job.key for one in over])
         with clock.on("play"):
             scene.leave([one.job.key for one in over])
         yield from (one.played for one in over if one.played is not None)
         live = [one for one in live if one.played is None]
-        if not live:
-            if not new:
-                return
-            continue
-        with clock.on("model"):
-            turns = engine.sample([_request(one, settings) for one in live])
-        with clock.on("tokens"):
-            actions = [one.said(turn) for one, turn in zip(live, turns, strict=True)]
+        new = list(islice(waiting, settings.live_episodes - len(live)))
+        if not live and not new:
+            return
         with clock.on("play"):
-            keys = [one.job.key for one in live]
+            begins = scene.open([_seat(job, shelf, form, settings) for job in new])
+        with clock.on("tokens"):
+            pairs = zip(new, begins, strict=True)
+            live += [begun(job, form, start, settings) for job, start in pairs]
+        playing = [one for one in live if one.played is None]
+        with clock.on("model"):
+            turns = engine.sample([_request(one, settings) for one in playing])
+        with clock.on("tokens"):
+            actions = [one.said(turn) for one, turn in zip(playing, turns, strict=True)]
+        with clock.on("play"):
+            keys = [one.job.key for one in playing]
             steps = scene.step(list(zip(keys, actions, strict=True)))
         with clock.on("tokens"):
-            for one, action, step in zip(live, actions, steps, strict=True):
+            for one, action, step in zip(playing, actions, steps, strict=True):
                 one.answered(action, step)
 
 

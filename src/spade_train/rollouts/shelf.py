@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from spade_envs.design.novelty import ast_hash
-from spade_envs.errors import Corrupt, NotFound
+from spade_envs.errors import Corrupt, NotFound, Withdrawn
 from spade_envs.manifest.canonical import (
     FileStamp,
     canonical_json,
@@ -72,7 +72,7 @@ class Shelf:
         """
         found = self._known.get(digest)
         if found is None:
-            record = self._records.get(digest)
+            record = self._records.get(digest) or self._new_record(digest)
             found = self._read_quick(digest) if record is None else self._read(record)
             self._note(found)
         return found
@@ -151,7 +151,23 @@ class Shelf:
         self.store.reindex()
 
     def _has(self, digest: str) -> bool:
-        return digest in self._records or (self._quick / _folder(digest) / _NOTE).is_file()
+        return (
+            digest in self._records
+            or (self._quick / _folder(digest) / _NOTE).is_file()
+            or self._new_record(digest) is not None
+        )
+
+    def _new_record(self, digest: str) -> Record | None:
+        """Look for what another process has put into a store since this shelf was made."""
+        if (self._quick / _folder(digest)).is_dir():
+            return None
+        for each in (self.store, *self._others):
+            try:
+                record = self._records[digest] = each.get(digest)
+            except (NotFound, Withdrawn):
+                continue
+            return record
+        return None
 
     def _note(self, found: Stocked) -> Stocked:
         self._known[found.digest] = found

@@ -10,6 +10,9 @@ from spade_envs.play.env import held_to
 from spade_envs.sandbox import Worker, sandbox_for
 from spade_envs.types import EnvSource, Fault, Json, Limits, StepOutcome
 
+LIMITS = Limits()
+"""Deadlines and sizes of play."""
+
 MOST_KILLS = 3
 """Processes that an environment may cost in one rollout before the rest of it is given up."""
 _NATIVE = {"native_tools": True}
@@ -71,7 +74,10 @@ class Table:
     @classmethod
     def open(cls, source: EnvSource, limits: Limits | None = None) -> Table:
         """Load an environment; one that does not load gives faults."""
-        return cls(sandbox_for(source).load(source, limits=limits or Limits()))
+        worker = sandbox_for(source).load(source, limits=limits or LIMITS)
+        if not isinstance(worker, Fault):
+            worker.most_kills = MOST_KILLS
+        return cls(worker)
 
     @property
     def tools(self) -> tuple[Mapping[str, Json], ...]:
