@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import functools
 import math
 from collections.abc import Iterator, Mapping
+from types import MethodType
 from typing import Any, Protocol
 
 import numpy as np
@@ -13,8 +15,9 @@ import torch
 from datasets import Dataset
 from transformers import PrinterCallback, TrainerCallback
 from trl import GRPOConfig, GRPOTrainer
+from trl.kernels import ChunkedLogProbFunction
 from trl.models import prepare_deepspeed, prepare_fsdp
-from trl.trainer.utils import add_fused_lm_head, use_adapter
+from trl.trainer.utils import FusedCausalLMOutput, add_fused_lm_head, use_adapter
 
 from spade_train.batch import Batch
 from spade_train.config import Config
@@ -26,6 +29,17 @@ from spade_train.trainer.schedule import rate_factor
 
 # The source alone ends a run; the library only wants a number of steps.
 _ENDLESS = 2**40
+_OUTPUTS = ("log_probs", "entropy")
+# Columns of logits that are in memory at once.
+_TILE = 32768
+# Settings of models that do more to their logits than to divide them by the temperature.
+_RESCALING = (
+    "final_logit_softcapping",
+    "logit_scale",
+    "logits_scaling",
+    "output_multiplier",
+    "lm_head_multiplier",
+)
 
 
 class Drive(Protocol):
@@ -200,10 +214,11 @@ class SourceTrainer(GRPOTrainer):  # type: ignore[misc]
             work.inputs["ref_per_token_logps"] = self._reference_logps(work)
         self._pass = work
         self._aim(self._head, work)
+        self.accelerator = _Silent(accelerator)
         try:
             loss = self._compute_loss(model, work.inputs)
         finally:
-            self._pass = None
+            self._pass, self.accelerator = None, accelerator
         if settings.entropy:
             # TRL's own bonus is a mean per micro-batch, which would depend on how rows are split.
             bonus = (work.entropies * work.mask).sum() / tokens
@@ -272,6 +287,28 @@ class SourceTrainer(GRPOTrainer):  # type: ignore[misc]
         return norm
 
 
+class _Silent:
+    """An accelerator that lets no process speak with the others.
+
+    TRL gathers metrics in each micro-batch, and takes it that those of all processes have one size.
+    Ours have not, and our metrics are summed once per update.
+    """
+
+    def __init__(self, accelerator: Any) -> None:
+        self._accelerator = accelerator
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._accelerator, name)
+
+    def gather(self, tensor: Any) -> Any:
+        """Return what is here."""
+        return tensor
+
+    def reduce(self, tensor: Any, reduction: str = "sum") -> Any:
+        """Return what is here."""
+        return tensor
+
+
 class _Steps(TrainerCallback):  # type: ignore[misc]
     """Tells the trainer when the library's loop begins and when it has stepped."""
 
@@ -302,11 +339,33 @@ def _no_reward(prompts: list[Any], **_: Any) -> list[float]:
 
 
 def _with_head(model: Any) -> TemperatureHead:
+    # What TRL put there has one temperature.
     model.__dict__.pop("forward", None)
-    outputs = ("log_probs", "entropy")
-    return TemperatureHead(
-        model, lambda each, t: add_fused_lm_head(each, temperature=t, outputs=outputs)
+    return TemperatureHead(model, _fuse)
+
+
+def _fuse(model: Any, temperature: float) -> None:
+    config = model.config.get_text_config()
+    if model.device.type == "cpu" and not any(getattr(config, key, None) for key in _RESCALING):
+        model.forward = MethodType(functools.partial(_scored_only, temperature=temperature), model)
+    else:
+        add_fused_lm_head(model, temperature=temperature, outputs=_OUTPUTS)
+
+
+def _scored_only(model: Any, *inputs: Any, labels: Any, temperature: float, **named: Any) -> Any:
+    """Do what TRL's head does, at the scored positions alone; its own spares them on GPUs only."""
+    del named["fused_lm_head"]
+    hidden = model.base_model(*inputs, use_cache=False, **named).last_hidden_state[:, :-1]
+    labels = labels[:, 1:]
+    mask = labels != -100
+    head = model.get_output_embeddings()
+    weight = head.weight.full_tensor() if hasattr(head.weight, "full_tensor") else head.weight
+    tile = min(weight.size(0), _TILE)
+    found = ChunkedLogProbFunction.apply(
+        hidden[mask], weight, head.bias, labels[mask], temperature, tile, None, 1.0, _OUTPUTS
     )
+    logps, entropy = (part.new_zeros(mask.shape).masked_scatter(mask, part) for part in found[:2])
+    return FusedCausalLMOutput(log_probs=logps, entropy=entropy)
 
 
 def _arguments(config: Config, output_dir: str) -> Any:

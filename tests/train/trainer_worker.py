@@ -1,0 +1,71 @@
+"""One of two processes that train together; started by the tests of the trainer.
+
+torchrun --nproc-per-node 2 trainer_worker.py FOLDER [resume]
+"""
+
+import json
+import sys
+from pathlib import Path
+
+from safetensors.torch import save_file
+
+from spade_train.batch import Batch
+from spade_train.runs import RunDir
+from spade_train.trainer import load_policy, open_world
+from spade_train.trainer.state import weights_of
+from spade_train.trainer.train import Trainer
+from train.trainer_cases import Hand, Script, batch_of, mixed_rows, settings, tiny_model
+
+# Rows of the first process by update: an uneven share, all, none.
+SHARES = (slice(0, 2), slice(None), slice(0, 0))
+
+
+def config_of(folder, **sections):
+    return settings(
+        model={"path": str(folder)},
+        loss={"micro_batch": 2, "kl": 0.1},
+        optimizer={"max_grad_norm": 1.0, "weight_decay": 0.1},
+        health={"max_logp_difference": 99.0},
+        **sections,
+    )
+
+
+def shared(rank, update, rows):
+    cut = SHARES[update % 3].indices(len(rows))[:2]
+    mine = rows[slice(*cut)] if rank == 0 else [*rows[: cut[0]], *rows[cut[1] :]]
+    return Batch(rows=tuple(mine), tokens=batch_of(rows).tokens)
+
+
+def main(folder, resume):
+    world = open_world()
+    gathered = world.gather({"rank": world.rank, "text": "ü" * (world.rank + 1), "x": 0.1})
+    config = config_of(folder / "model")
+    frozen = tiny_model(2)
+    model, tokenizer = load_policy(config)
+    updates, saves = (4, (2, 4)) if not resume else (4, ())
+    source = Script(
+        lambda update: shared(world.rank, update, mixed_rows(frozen, seed=update)),
+        updates,
+        saves=saves,
+    )
+    run, checkpoint = None, None
+    if world.rank == 0 and not resume:
+        run = RunDir.create(folder / "run", config)
+    if resume:
+        run = RunDir.resume(folder / "run")[0] if world.rank == 0 else None
+        world.gather(None)
+        name = json.loads((folder / "run" / "run.json").read_text())["run"]
+        checkpoint = Checkpoints(folder / "run" / "checkpoints", run=name).load(2)
+    trainer = Trainer(config, model, tokenizer, source, Hand(), run=run, world=world)
+    done = trainer.train(checkpoint)
+    weights = weights_of(trainer.policy)
+    out = {"gathered": gathered, "seen": source.seen, "done": done, "loaded": source.loaded}
+    name = f"{'resumed' if resume else 'whole'}-{world.rank}"
+    (folder / f"{name}.json").write_text(json.dumps(out))
+    save_file({key: each.clone() for key, each in weights.items()}, folder / f"{name}.safetensors")
+
+
+if __name__ == "__main__":
+    from spade_train.runs import Checkpoints
+
+    main(Path(sys.argv[1]), sys.argv[2:] == ["resume"])
