@@ -132,7 +132,7 @@ def _start(
     on_cpu = next(model.parameters()).device.type == "cpu"
     options: dict[str, Any] = {"distributed_executor_backend": "external_launcher"}
     with tempfile.TemporaryDirectory(prefix="spade-vllm-") as folder:
-        _write_config(model, folder)
+        _write_config(model, folder, window_tokens)
         try:
             return LLM(
                 model=folder,
@@ -145,6 +145,9 @@ def _start(
                 gpu_memory_utilization=memory_share,
                 enable_prefix_caching=True,
                 enforce_eager=on_cpu,  # no compiler for what is small
+                # After a part of a prompt vLLM turns a request's generator back, which those of
+                # CPUs cannot do: there a prompt goes through whole.
+                enable_chunked_prefill=not on_cpu,
                 logprobs_mode="processed_logprobs",
                 worker_extension_cls=EXTENSION,
                 seed=0,
@@ -154,12 +157,19 @@ def _start(
             raise EngineError(f"vLLM cannot start: {error}") from error
 
 
-def _write_config(model: Any, folder: str) -> None:
-    """Write the shape of the model; its weights come with the first sync."""
+def _write_config(model: Any, folder: str, window_tokens: int) -> None:
+    """Write the shape of the model; its weights come with the first sync.
+
+    A window beyond the positions that the model was trained on is allowed where the trainer allows
+    it too: plain rotary embeddings have no last position.
+    """
     base = model.get_base_model() if hasattr(model, "get_base_model") else model
     config = type(base.config).from_dict(base.config.to_dict())
     if not config.architectures:
         config.architectures = [type(base).__name__]
+    rotary = getattr(config, "rope_parameters", None) or {}
+    if rotary.get("rope_type") == "default":
+        config.max_position_embeddings = max(config.max_position_embeddings, window_tokens)
     config.save_pretrained(folder)
 
 
