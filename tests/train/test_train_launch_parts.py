@@ -1,0 +1,145 @@
+import io
+import os
+import signal
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from spade_envs.design.clients import CompletionRequest
+from spade_envs.errors import ClientError, ConfigError
+from spade_envs.store import open_store, starter_path
+from spade_envs.types import EnvSource, Message
+from spade_train.cli import main
+from spade_train.cli.progress import Progress
+from spade_train.config import resolve
+from spade_train.engines import Sampled
+from spade_train.launch.auditor import PolicyClient, audited
+from spade_train.launch.heldout import open_heldout, write_heldout
+from spade_train.launch.signals import Interrupts
+from spade_train.launch.summary import summarise
+from spade_train.runs import Events, Metrics
+from spade_train.tokens import ChatFormat, Window
+from train.token_formats import SMOLLM2, byte_pairs
+
+
+class Parrot:
+    """An engine that says the same to everybody."""
+
+    def __init__(self, tokenizer, said):
+        self.ids = (*tokenizer.encode(said, add_special_tokens=False), tokenizer.eos_token_id)
+        self.forgotten = []
+
+    def sample(self, requests):
+        self.requests = list(requests)
+        return [
+            Sampled(self.ids[: r.max_tokens], (-1.0,) * len(self.ids[: r.max_tokens]))
+            for r in requests
+        ]
+
+    def forget(self, keys):
+        self.forgotten += keys
+
+
+def test_held_out_programs_are_certified_once_and_read_again(tmp_path):
+    store = write_heldout(tmp_path / "held", count=3, seed=11, setting="games")
+    records = store.records()
+    assert 1 <= len(records) <= 3
+    assert {record.kind for record in records} == {"text"}
+    before = (tmp_path / "held" / "heldout.json").stat().st_mtime_ns
+    write_heldout(tmp_path / "held", count=3, seed=11, setting="games")
+    assert (tmp_path / "held" / "heldout.json").stat().st_mtime_ns == before
+    with pytest.raises(ConfigError, match="holds other held-out environments"):
+        write_heldout(tmp_path / "held", count=4, seed=11, setting="games")
+    shared = resolve("quickstart", settings=[f"evaluation.source={tmp_path / 'held'}"])
+    held = open_heldout(shared, tmp_path / "unused").held
+    assert {env.digest for env in held.envs} == {record.digest for record in records}
+    assert not any(env.group in ("", "text") for env in held.envs)
+
+
+def test_the_bundled_store_is_held_out_by_kind(tmp_path):
+    games = resolve("paper-games-4b")
+    found = open_heldout(games, tmp_path)
+    records = open_store(starter_path()).records()
+    assert {env.digest for env in found.held.envs} == {
+        record.digest for record in records if record.kind == "text" and record.withdrawn is None
+    }
+    none = resolve("paper-games-4b", settings=["evaluation.episodes=0"])
+    assert open_heldout(none, tmp_path).held.envs == ()
+
+
+def test_the_first_signal_is_noted_and_the_second_one_kills():
+    with Interrupts() as interrupts:
+        assert interrupts.reason() == ""
+        os.kill(os.getpid(), signal.SIGINT)
+        assert interrupts.reason() == "signal SIGINT"
+        with pytest.raises(KeyboardInterrupt):
+            os.kill(os.getpid(), signal.SIGINT)
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_a_summary_adds_up_what_still_holds(tmp_path):
+    events = Events(tmp_path / "events.jsonl")
+    metrics = Metrics(tmp_path / "metrics.jsonl")
+    for update in range(2):
+        events.note("times", update, wall_s=4.0, model_s=3.0, play_s=0.5)
+        metrics.log(update, {"agent/success": update / 4})
+    events.note("resumed", 0)
+    events.note("times", 1, wall_s=6.0, model_s=3.0, play_s=0.5)
+    events.note("stopped", 1, why="updates")
+    events.close()
+    metrics.close()
+    summary = summarise(tmp_path)
+    assert summary.updates == 2
+    assert summary.seconds == {"wall_s": 10.0, "model_s": 6.0, "play_s": 1.0}
+    assert summary.outside_model == 0.4
+    assert summary.last == {"agent/success": 0.25}
+    assert summary.stopped == "updates"
+
+
+def test_the_view_shows_the_last_numbers_and_the_time_left():
+    from rich.console import Console
+
+    progress = Progress(Path("somewhere"), resolve("quickstart"), shown=False)
+    progress.show(0, {"agent/success": 0.25, "eval/success": 0.5})
+    progress.show(1, {"agent/success": 0.375})
+    console = Console(width=80, record=True, file=io.StringIO())
+    console.print(progress._table(1, progress._first[1] + 3.0))
+    text = console.export_text()
+    assert "2 of 100, 4 min 54 s left" in text
+    assert "37.5%" in text
+    assert "held-out success" in text
+    assert "50.0%" in text
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ([], "name a preset or a file"),
+        (["quickstart", "--out", "a", "--resume", "b"], "give --out for a new run or --resume"),
+        (["--resume", "b", "--set", "run.seed=1"], "need the PRESET or FILE"),
+        (["quikstart"], "did you mean 'quickstart'"),
+    ],
+)
+def test_wrong_usage_of_run_is_named(arguments, said):
+    result = CliRunner().invoke(main, ["run", *arguments])
+    assert result.exit_code == 2
+    assert said in result.output
+
+
+def test_the_policy_remarks_on_sources_and_its_tokens_are_counted():
+    tokenizer = byte_pairs(SMOLLM2)
+    form = ChatFormat.of(tokenizer, window=Window(tokens=6000, turn_tokens=500))
+    engine = Parrot(
+        tokenizer,
+        '{"remarks": [{"kind": "unreachable", "line": 1, "quote": "x = 1", "explanation": "no"}]}',
+    )
+    client = PolicyClient(engine, form, "me")
+    found = audited([EnvSource(code="x = 1\n"), EnvSource(code="y = 2\n")], client)
+    assert [audit.status for audit in found.audits] == ["audited", "audited"]
+    assert [len(audit.remarks) for audit in found.audits] == [1, 0]
+    assert found.audits[1].dropped == 1
+    assert found.tokens == 2 * len(engine.ids)
+    assert engine.forgotten == [request.key for request in engine.requests]
+    long = CompletionRequest(messages=(Message("user", "x" * 9000),), seed=0)
+    assert isinstance(client.complete_many([long])[0], ClientError)
