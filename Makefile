@@ -8,13 +8,16 @@ VENV_RAY ?= .venv-ray
 BIN := $(VENV)/bin
 TORCH ?= torch==2.13.0
 STORE ?= quickstart-store
+RUN ?= runs/quickstart
+MINUTES ?= 9
 
 .PHONY: quickstart test test-vllm test-ray check bench starter clean
 
 quickstart: $(VENV)/.ready
 	$(BIN)/spade-envs generate --designer nano --corpus pydoc --count 12 --seed 0 --store $(STORE)
 	$(BIN)/python examples/play_generated.py $(STORE)
-	@echo "next: $(BIN)/spade-envs list --store $(STORE); $(BIN)/spade-envs play ID --store $(STORE)"
+	@echo "environments: $(BIN)/spade-envs list --store $(STORE); $(BIN)/spade-envs play ID --store $(STORE)"
+	$(BIN)/spade-train quickstart --out $(RUN) --minutes $(MINUTES)
 
 test: $(VENV)/.ready
 	$(BIN)/python -m pytest -n 2 --dist loadfile
