@@ -127,9 +127,10 @@ def _start(
     os.environ["VLLM_ENABLE_V1_MULTIPROCESSING"] = "0"
     try:
         from vllm import LLM
+        from vllm.platforms import current_platform
     except ImportError as error:
         raise MissingExtra(error.name or "vllm", "vllm") from None
-    on_cpu = next(model.parameters()).device.type == "cpu"
+    on_cpu = bool(current_platform.is_cpu())  # the model itself may not have been moved yet
     options: dict[str, Any] = {"distributed_executor_backend": "external_launcher"}
     with tempfile.TemporaryDirectory(prefix="spade-vllm-") as folder:
         _write_config(model, folder, window_tokens)
