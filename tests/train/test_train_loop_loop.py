@@ -238,6 +238,16 @@ def test_remarks_of_the_policy_are_noted_and_paid_for_and_refuse_nothing():
     assert book.metrics[0]["designer/acceptance"] == 1.0
 
 
+def test_difficulty_is_told_by_the_environments_alone_too():
+    loop, _, book = make(config(), Solo())
+    loop.batch(0)
+    loop.updated(0, UpdateStats())
+    line = book.metrics[0]
+    assert line["designer/solution_words"] == 3.0
+    assert 0.0 < line["designer/level_mean"] < 3.0
+    assert line["hint/words"] == 5.0
+
+
 def test_two_processes_share_the_work_and_agree():
     alone, _, book = make(config(designer__delay=1), Solo())
     whole = drive(alone)

@@ -213,7 +213,7 @@ class Loop:
         self._values |= hint_metrics([state.waiting[env.digest] for env in fresh])
         events.note_episodes(self.book, update, played, envs, pooled=state.cursor is not None)
         self._values |= metrics.design_metrics(drafts)
-        self._values |= metrics.level_metric(fresh, outcomes)
+        self._values |= metrics.difficulty_metrics(fresh, outcomes)
         due, delayed = state.delayed.due(update)
         return self._train(update, replace(state, delayed=delayed), played, outcomes, due)
 

@@ -82,24 +82,35 @@ def budget_metrics(spent: Spent) -> dict[str, float]:
     }
 
 
-def level_metric(envs: Sequence[LiveEnv], outcomes: Sequence[Outcome]) -> dict[str, float]:
-    """Return the mean level, over new environments, at which the hinted arm was still needed.
+def difficulty_metrics(envs: Sequence[LiveEnv], outcomes: Sequence[Outcome]) -> dict[str, float]:
+    """Return how hard new environments are: for the agent, and by themselves.
 
-    Per environment, the mean level of its episodes weighted by 4 p (1 - p) of the level: where the
-    agent is neither sure nor lost. Environments without such a level are left out.
+    `designer/level_mean` is the mean over environments of the level at which the agent is neither
+    sure nor lost, weighted by 4 p (1 - p); environments without such a level are left out. It
+    rises when the agent gets better, too. `designer/solution_words`, the mean number of words in a
+    reference solution of what was played with the hint, depends on the environments alone.
     """
-    means = []
-    for env in envs:
-        rates: dict[int, list[bool]] = {}
-        for each in outcomes:
-            result = each.result
-            if result.env == env.digest and not result.hinted and result.fault is None:
-                rates.setdefault(result.level, []).append(result.success)
-        weights = {level: 4 * _mean(won) * (1 - _mean(won)) for level, won in rates.items()}
-        total = sum(weights.values())
-        if total > 0.0:
-            means.append(sum(level * weight for level, weight in weights.items()) / total)
-    return {"designer/level_mean": _mean(means)} if means else {}
+    mine: dict[str, list[Outcome]] = {env.digest: [] for env in envs}
+    for each in outcomes:
+        if each.result.env in mine and each.result.fault is None:
+            mine[each.result.env].append(each)
+    levels = [level for level in map(_middle_level, mine.values()) if level is not None]
+    words = [each.solution_words for found in mine.values() for each in found]
+    solved = [count for count in words if count]
+    found = {"designer/level_mean": _mean(levels)} if levels else {}
+    return found | ({"designer/solution_words": _mean(solved)} if solved else {})
+
+
+def _middle_level(outcomes: Sequence[Outcome]) -> float | None:
+    rates: dict[int, list[bool]] = {}
+    for each in outcomes:
+        if not each.result.hinted:
+            rates.setdefault(each.result.level, []).append(each.result.success)
+    weights = {level: _mean(won) * (1.0 - _mean(won)) for level, won in rates.items()}
+    total = sum(weights.values())
+    if not total:
+        return None
+    return sum(level * weight for level, weight in weights.items()) / total
 
 
 def refusal(draft: Draft) -> str:

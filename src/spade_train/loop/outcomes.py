@@ -24,6 +24,8 @@ class Outcome:
     """Whether it ran out of context."""
     malformed: bool
     """Whether a tool call could not be read."""
+    solution_words: int = 0
+    """Words of the instance's reference solution; 0 where it was not asked for."""
 
     @classmethod
     def of(cls, index: int, played: Played) -> Outcome:
@@ -34,6 +36,7 @@ class Outcome:
             tokens=played.sampled_tokens,
             truncated=played.dialogue.truncated,
             malformed=played.malformed_calls > 0,
+            solution_words=sum(len(action.split()) for action in played.solution),
         )
 
     def trained(self, config: Config) -> bool:
