@@ -71,6 +71,8 @@ def compare_command(
         budget_tokens=budget_tokens or 0,
     )
     folder = out or Path("runs") / f"compare-{Path(preset).stem}"
+    if not quiet:
+        click.echo(f"{len(study.arms)} arms, {seeds} seeds, in {folder}", err=True)
     try:
         with _View(shown=not quiet) as view:
             found = conduct(study, folder, at_once=jobs, show=view.show)

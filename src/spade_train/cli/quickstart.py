@@ -59,6 +59,10 @@ def quickstart_command(
     made_at = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
     live = not quiet and sys.stderr.isatty()
     lines = _Lines(config.run.updates, shown=not quiet and not live)
+    if not quiet:
+        click.echo(
+            "writing held-out environments, loading the model, first evaluation ...", err=True
+        )
     try:
         with Progress(out, config, shown=live) as progress:
             done = quickstart(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import msgspec
 
@@ -21,6 +22,12 @@ class StudyDocument(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     comparison: Comparison
     words: tuple[str, ...]
     runs: tuple[Outcome, ...]
+
+
+def schema() -> dict[str, Any]:
+    """Return the JSON Schema (2020-12) of `document`; docs/compare.schema.json holds it."""
+    found = msgspec.json.schema(StudyDocument)
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **found}
 
 
 def document(found: Comparison, outcomes: Sequence[Outcome]) -> dict[str, Json]:

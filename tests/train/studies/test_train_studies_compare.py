@@ -2,6 +2,7 @@
 
 import json
 import sys
+from pathlib import Path
 
 import msgspec
 import pytest
@@ -16,7 +17,7 @@ from spade_train.reports import read
 from spade_train.studies.arms import arm, arm_config, expected_updates
 from spade_train.studies.comparison import verdicts
 from spade_train.studies.curves import binned, evaluated
-from spade_train.studies.document import StudyDocument, document
+from spade_train.studies.document import StudyDocument, document, schema
 from spade_train.studies.outcome import outcome, spent
 from spade_train.studies.page import render
 from spade_train.studies.plan import Job, jobs, open_study, read_study, study_of
@@ -181,6 +182,8 @@ def test_the_table_and_its_words(tmp_path):
     assert words[1].startswith("coevolution leads fixed-pool: +9.8 points [+9.3, +10.3]")
     assert "regret stays positive" in words[3]
     assert "the level of new environments rises, by 0.82" in words[4]
+    published = Path(__file__).parents[3] / "docs" / "compare.schema.json"
+    assert json.loads(published.read_text("utf-8")) == json.loads(json.dumps(schema()))
     plain = json.loads(json.dumps(document(comparison, found.outcomes)))
     assert msgspec.convert(plain, StudyDocument).runs[0].arm == "coevolution"
 
