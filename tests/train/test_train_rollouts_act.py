@@ -1,5 +1,10 @@
 import gymnasium as gym
 import pytest
+
+import spade_envs
+from spade_envs.api.calls import call
+from spade_envs.play import play
+from spade_train.rollouts import ActSettings, act
 from train.rollout_cases import (
     COUNT,
     CRASH,
@@ -15,11 +20,6 @@ from train.rollout_cases import (
     stocked,
 )
 from train.token_formats import nano, tokenizer
-
-import spade_envs
-from spade_envs.api.calls import call
-from spade_envs.play import play
-from spade_train.rollouts import ActSettings, act
 
 FORM = form_of(nano())
 

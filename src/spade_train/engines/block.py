@@ -112,6 +112,11 @@ class Block:
         """Memory that the buffers take."""
         return self._slots.bytes
 
+    @property
+    def dtype(self) -> torch.dtype | None:
+        """In which values are computed; None before the first pass."""
+        return self._slots.dtype
+
     def extends(self, request: SampleRequest) -> bool:
         """Whether a request goes on from what is kept of its conversation."""
         fed = self._fed[self._places[request.key]]

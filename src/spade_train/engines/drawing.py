@@ -11,6 +11,8 @@ import torch
 from spade_train.engines.base import SampleRequest
 
 _TAG = 0x5BADE
+_LIKELY = 256
+"""Tokens among which a cut is looked for first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,13 +75,15 @@ class Draws:
 
     def _cut(self, weights: torch.Tensor, rows: torch.Tensor) -> torch.Tensor:
         """Return the weights with 0 for what `top_k` and then `top_p` leave out."""
-        ordered, index = weights.sort(-1, descending=True, stable=True)
-        place = torch.arange(weights.shape[-1], device=weights.device)[None]
-        top_k = self.top_k[rows][:, None]
+        top_k, top_p = self.top_k[rows][:, None], self.top_p[rows][:, None]
+        many = min(_LIKELY, weights.shape[-1])
+        ordered, index = weights.topk(many)
+        enough = (ordered.sum(-1, keepdim=True) >= top_p) | ((top_k > 0) & (top_k <= many))
+        if not bool(enough.all()):  # rare: the sort costs more than all the rest
+            ordered, index = weights.sort(dim=-1, descending=True, stable=True)
+        place = torch.arange(ordered.shape[-1], device=weights.device)[None]
         ordered = ordered.masked_fill((top_k > 0) & (place >= top_k), 0.0)
-        top_p = self.top_p[rows][:, None]
         before = ordered.cumsum(-1) - ordered
-        ordered = ordered.masked_fill(
-            (top_p < 1.0) & (before >= top_p * ordered.sum(-1, True)), 0.0
-        )
+        whole = torch.where(top_k > 0, ordered.sum(-1, keepdim=True), 1.0)
+        ordered = ordered.masked_fill((top_p < 1.0) & (before >= top_p * whole), 0.0)
         return torch.zeros_like(weights).scatter_(-1, index, ordered)

@@ -19,7 +19,7 @@ ROWS = 256
 MEMORY_MB = 4096
 _ODD = (TypeError, AttributeError, ValueError, IndexError, RuntimeError, NotImplementedError)
 _SHORT, _RATIO = 64, 2.0
-_CLOSE = {torch.float32: 1e-3, torch.float64: 1e-6}
+_CLOSE: dict[torch.dtype | None, float] = {torch.float32: 1e-3, torch.float64: 1e-6}
 
 
 class TransformersEngine:
@@ -238,7 +238,7 @@ class TransformersEngine:
                 ids = torch.tensor([text], device=parameter.device)
                 plain = self._model(input_ids=ids, use_cache=False).logits[0, -1]
                 difference = _logprobs(plain) - _logprobs(logits)
-                if not difference.abs().max() < _CLOSE.get(self._model.dtype, 0.3):
+                if not difference.abs().max() < _CLOSE.get(block.dtype, 0.3):
                     return False
         except _ODD:
             return False

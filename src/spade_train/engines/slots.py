@@ -34,6 +34,11 @@ class Slots(Cache):
         """Rows and columns that the buffers have."""
 
     @property
+    def dtype(self) -> torch.dtype | None:
+        """In which values are computed: under autocast it is not that of the weights."""
+        return self._values[0].dtype if self._values else None
+
+    @property
     def bytes(self) -> int:
         """Memory that the buffers take."""
         return sum(t.numel() * t.element_size() for t in (*self._keys, *self._values))
