@@ -1,7 +1,6 @@
+from spade_train.rollouts import Decoding, write_hints
 from train.rollout_cases import COUNT, RAISE, Scripted, form_of, job, stocked
 from train.token_formats import tokenizer
-
-from spade_train.rollouts import Decoding, write_hints
 
 FORM = form_of(tokenizer("qwen3-instruct"), tokens=6000, turn_tokens=40)
 

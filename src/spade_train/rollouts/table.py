@@ -140,8 +140,8 @@ class Table:
             answers[row] = held_to(
                 worker.interface, answers[row], self._turns[number], self._totals[number]
             )
-            if (fault := answers[row].fault) is not None:
-                self._noted(fault)
+            if (broke := answers[row].fault) is not None:
+                self._noted(broke)
         return answers
 
     def leave(self, instance: int) -> None:
