@@ -1,7 +1,9 @@
 """Studies over synthetic runs: arms, budgets, order, resumption, table, page."""
 
 import json
+import signal
 import sys
+import time
 from pathlib import Path
 
 import msgspec
@@ -149,6 +151,25 @@ def test_runs_wait_for_the_budget_of_the_first_arm(tmp_path):
     found = gather(study, out, again)
     assert "fixed-pool, seed 1 failed" in found.comparison.failures[0]
     assert not found.interrupted
+
+
+def test_an_interrupt_lets_runs_save_and_starts_no_more(tmp_path):
+    study = study_of("quickstart", ("coevolution", "fixed-pool"), (0,))
+    open_study(study, tmp_path / "s")
+    saved = tmp_path / "saved"
+    script = f"trap 'echo > {saved}; exit 0' TERM; while :; do sleep 0.05; done"
+
+    def interrupt(runs):
+        if runs[0].state == "running":
+            time.sleep(0.5)  # the shell must have set its trap
+            signal.raise_signal(signal.SIGTERM)
+
+    ended = run_study(
+        study, tmp_path / "s", command=lambda *_: ("bash", "-c", script), show=interrupt
+    )
+    assert [progress.state for progress in ended] == ["stopped", "waiting"]
+    assert saved.is_file()
+    assert gather(study, tmp_path / "s", ended).interrupted
 
 
 def test_a_run_without_an_end_is_no_outcome(tmp_path):
