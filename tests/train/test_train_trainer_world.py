@@ -19,14 +19,24 @@ from train.trainer_worker import config_of
 TESTS = Path(__file__).parent.parent
 
 
-def launch(folder, *arguments):
+SHARDED = {
+    "ACCELERATE_USE_FSDP": "true",
+    "FSDP_VERSION": "2",
+    "FSDP_AUTO_WRAP_POLICY": "TRANSFORMER_BASED_WRAP",
+    "FSDP_RESHARD_AFTER_FORWARD": "true",
+    "FSDP_STATE_DICT_TYPE": "FULL_STATE_DICT",
+    "FSDP_CPU_RAM_EFFICIENT_LOADING": "false",
+}
+
+
+def launch(folder, *arguments, environment):
     """Run the worker in two processes of this machine."""
     command = [sys.executable, "-m", "torch.distributed.run", "--standalone"]
     worker = [str(TESTS / "train" / "trainer_worker.py"), str(folder), *arguments]
     path = os.pathsep.join([str(TESTS.parent / "src"), str(TESTS)])
     done = subprocess.run(
         [*command, "--nproc-per-node", "2", *worker],
-        env=os.environ | {"PYTHONPATH": path, "OMP_NUM_THREADS": "1"},
+        env=os.environ | {"PYTHONPATH": path, "OMP_NUM_THREADS": "1"} | environment,
         capture_output=True,
         text=True,
         check=False,
@@ -47,11 +57,13 @@ def test_a_process_that_nobody_launched_is_alone():
 
 @pytest.mark.slow
 @pytest.mark.timeout(600)
-def test_two_processes_with_uneven_shares_train_as_one_with_all_rows(tmp_path):
+@pytest.mark.parametrize("environment", [{}, SHARDED], ids=["replicated", "sharded"])
+def test_two_processes_with_uneven_shares_train_as_one_with_all_rows(tmp_path, environment):
     tiny_model(1).save_pretrained(tmp_path / "model")
     tiny_tokenizer().save_pretrained(tmp_path / "model")
-    launch(tmp_path)
+    launch(tmp_path, environment=environment)
     (first, weights), (second, others) = (outcome(tmp_path, "whole", rank) for rank in (0, 1))
+    assert first["kinds"] == ["DTensor" if environment else "Parameter"]
     gathered = [{"rank": 0, "text": "ü", "x": 0.1}, {"rank": 1, "text": "üü", "x": 0.1}]
     assert first["gathered"] == second["gathered"] == gathered
     assert first["seen"] == second["seen"]
@@ -69,7 +81,7 @@ def test_two_processes_with_uneven_shares_train_as_one_with_all_rows(tmp_path):
     for name, each in model.named_parameters():
         assert (each - weights[name]).abs().max() < 1e-4, name
 
-    launch(tmp_path, "resume")
+    launch(tmp_path, "resume", environment=environment)
     rest, resumed = outcome(tmp_path, "resumed", 1)
     assert rest["loaded"] == 2
     assert rest["seen"] == first["seen"][2:]

@@ -4,13 +4,16 @@ torchrun --nproc-per-node 2 trainer_worker.py FOLDER [resume]
 """
 
 import json
+import os
 import sys
 from pathlib import Path
 
+from accelerate import DistributedType, PartialState
+from accelerate.state import AcceleratorState
 from safetensors.torch import save_file
 
 from spade_train.batch import Batch
-from spade_train.runs import RunDir
+from spade_train.runs import Checkpoints, RunDir
 from spade_train.trainer import load_policy, open_world
 from spade_train.trainer.state import weights_of
 from spade_train.trainer.train import Trainer
@@ -36,7 +39,22 @@ def shared(rank, update, rows):
     return Batch(rows=tuple(mine), tokens=batch_of(rows).tokens)
 
 
+def shard_on_cpus():
+    """Let accelerate shard here: it takes the processes for GPUs when it asks what they are."""
+    begin = AcceleratorState.__init__
+
+    def pretend(self, *args, **kwargs):
+        known = PartialState._shared_state
+        if known["distributed_type"] == DistributedType.MULTI_CPU:
+            known["distributed_type"] = DistributedType.MULTI_GPU
+        begin(self, *args, **kwargs)
+
+    AcceleratorState.__init__ = pretend
+
+
 def main(folder, resume):
+    if os.environ.get("ACCELERATE_USE_FSDP") == "true":
+        shard_on_cpus()
     world = open_world()
     gathered = world.gather({"rank": world.rank, "text": "ü" * (world.rank + 1), "x": 0.1})
     config = config_of(folder / "model")
@@ -59,13 +77,12 @@ def main(folder, resume):
     trainer = Trainer(config, model, tokenizer, source, Hand(), run=run, world=world)
     done = trainer.train(checkpoint)
     weights = weights_of(trainer.policy)
-    out = {"gathered": gathered, "seen": source.seen, "done": done, "loaded": source.loaded}
+    kinds = sorted({type(each).__name__ for each in trainer.policy.parameters()})
+    out = {"kinds": kinds, "gathered": gathered, "seen": source.seen, "done": done, "loaded": source.loaded}
     name = f"{'resumed' if resume else 'whole'}-{world.rank}"
     (folder / f"{name}.json").write_text(json.dumps(out))
     save_file({key: each.clone() for key, each in weights.items()}, folder / f"{name}.safetensors")
 
 
 if __name__ == "__main__":
-    from spade_train.runs import Checkpoints
-
     main(Path(sys.argv[1]), sys.argv[2:] == ["resume"])

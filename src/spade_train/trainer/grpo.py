@@ -77,6 +77,7 @@ class SourceTrainer(GRPOTrainer):  # type: ignore[misc]
         self._values: dict[str, float] = {}
         self._rate = 0.0
         self.lr_scheduler: Any = None
+        self.accelerator: Any = None
         super().__init__(
             model=model,
             reward_funcs=[_no_reward],
