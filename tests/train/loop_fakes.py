@@ -67,9 +67,10 @@ class FakeRollouts:
         self.played, self.designed, self.sources, self.known = [], [], {}, []
 
     def act(self, jobs, *, sampling=None):
-        self.played += jobs
         self.sampling = sampling
-        return [self._play(job) for job in jobs]
+        begun = list(jobs)
+        self.played += begun
+        return [self._play(job) for job in begun]
 
     def _play(self, job):
         draw = np.random.default_rng(job.sample_seed).random()

@@ -5,6 +5,7 @@ import pytest
 
 from spade_train.batch import Solo, UpdateStats
 from spade_train.errors import HealthError, StateError
+from spade_train.loop import Loop
 from spade_train.loop.state import from_bytes, to_bytes
 from spade_train.types import Role
 from train.loop_fakes import FakeRollouts, Threads, config, drive, make
@@ -111,6 +112,19 @@ def test_attempts_go_on_until_a_slot_is_filled():
         "u0/design/1/1/0",
         "u0/design/2/1/0",
     ]
+
+
+def test_playing_while_others_are_checked_changes_nothing():
+    setting = config(designer__delay=1, designer__interval=2)
+    streaming, _, one = make(setting, Solo(), rollouts=FakeRollouts(refuse=["0/2/0"]))
+    waiting, _, two = make(setting, Solo(), rollouts=FakeRollouts(refuse=["0/2/0"]))
+    type(waiting)._streams, kept = property(lambda loop: loop is not waiting), Loop._streams
+    try:
+        first, second = drive(streaming), drive(waiting)
+    finally:
+        Loop._streams = kept
+    assert one.metrics == two.metrics
+    assert [batch.rows for batch in first] == [batch.rows for batch in second]
 
 
 def test_completions_of_a_brief_are_a_group():

@@ -102,7 +102,7 @@ class PolicyRollouts:
         self._designs = DesignSettings.of(config, run=run)
         self._clock = Clock()
 
-    def act(self, jobs: Sequence[EpisodeJob], *, sampling: Sampling | None = None) -> list[Played]:
+    def act(self, jobs: Iterable[EpisodeJob], *, sampling: Sampling | None = None) -> list[Played]:
         """Return the episodes in the order of the jobs."""
         settings = ActSettings.of(self._config)
         if sampling is not None:

@@ -30,23 +30,32 @@ def play_jobs(
         update: number of the update.
         fresh: whether they are new, so that both arms play.
     """
-    jobs: list[EpisodeJob] = []
-    for place, env in enumerate(envs):
-        rng = np.random.default_rng([config.run.seed, update, _PLAY, place])
-        count = config.agent.episodes_per_env // config.agent.episodes_per_instance
-        levels = _levels(config, state, env, count, rng)
-        seeds = rng.integers(0, _SEEDS, size=count)
-        instances = list(zip(map(int, levels), map(int, seeds), strict=True))
-        for number, (level, seed) in enumerate(instances):
-            for repeat in range(config.agent.episodes_per_instance):
-                key = f"u{update}/{place}/{number}/{repeat}"
-                jobs.append(_job(config, env, key, level, seed, update, hinted=False))
-        if fresh:
-            for repeat, number in enumerate(_hinted(config.hint.episodes_per_env, count)):
-                level, seed = instances[number]
-                key = f"u{update}/{place}/{number}/h{repeat}"
-                jobs.append(_job(config, env, key, level, seed, update, hinted=True))
-    return tuple(jobs)
+    return tuple(
+        job
+        for place, env in enumerate(envs)
+        for job in env_jobs(config, state, env, place=place, update=update, fresh=fresh)
+    )
+
+
+def env_jobs(
+    config: Config, state: LoopState, env: LiveEnv, *, place: int, update: int, fresh: bool
+) -> list[EpisodeJob]:
+    """Return the episodes of one environment, the `place`-th of an update; see `play_jobs`."""
+    rng = np.random.default_rng([config.run.seed, update, _PLAY, place])
+    count = config.agent.episodes_per_env // config.agent.episodes_per_instance
+    levels = _levels(config, state, env, count, rng)
+    seeds = rng.integers(0, _SEEDS, size=count)
+    instances = list(zip(map(int, levels), map(int, seeds), strict=True))
+    jobs = [
+        _job(config, env, f"u{update}/{place}/{number}/{repeat}", *instance, update, hinted=False)
+        for number, instance in enumerate(instances)
+        for repeat in range(config.agent.episodes_per_instance)
+    ]
+    if fresh:
+        for repeat, number in enumerate(_hinted(config.hint.episodes_per_env, count)):
+            key = f"u{update}/{place}/{number}/h{repeat}"
+            jobs.append(_job(config, env, key, *instances[number], update, hinted=True))
+    return jobs
 
 
 def with_counts(

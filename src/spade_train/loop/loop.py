@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -20,9 +20,9 @@ from spade_train.loop.events import Book
 from spade_train.loop.grade import Grades, Scored, graded, remembered, scored
 from spade_train.loop.held import HeldOut, held_jobs, held_metrics
 from spade_train.loop.hints import hint_metrics, shown_hints, with_hints
-from spade_train.loop.jobs import moved_windows, play_jobs, with_counts, with_hint
+from spade_train.loop.jobs import env_jobs, moved_windows, play_jobs, with_counts, with_hint
 from spade_train.loop.outcomes import Outcome, cost
-from spade_train.loop.phase import Draft, design_phase
+from spade_train.loop.phase import Draft, design_cost, design_phase, streamed
 from spade_train.loop.ports import Rollouts, Shelf, Spans
 from spade_train.loop.spread import gathered, mine
 from spade_train.loop.state import LiveEnv, LoopState, from_bytes, to_bytes
@@ -184,8 +184,9 @@ class Loop:
     def _play(self, update: int) -> Batch:
         state = self._state
         drafts: tuple[Draft, ...] = ()
+        done: list[Played] = []
         if is_design_update(update, self.config.designer.interval):
-            drafts, state = self._design(update)
+            drafts, done, state = self._stream(update) if self._streams else self._design(update)
         fresh = pools.accepted(drafts)
         if state.cursor is not None:
             places, cursor = state.cursor.draw(self.config.designer.environments)
@@ -193,10 +194,14 @@ class Loop:
             envs = [state.pool[place] for place in places]
         else:
             envs = list(state.active)
-        jobs = play_jobs(self.config, state, envs, update=update, fresh=bool(fresh))
-        if self.config.hint.writer == "policy":
-            jobs, state = self._hint(jobs, state)
-        played, outcomes = self._act(jobs)
+        if done:
+            played = list(enumerate(done))
+            outcomes = [Outcome.of(place, each) for place, each in played]
+        else:
+            jobs = play_jobs(self.config, state, envs, update=update, fresh=bool(fresh))
+            if self.config.hint.writer == "policy":
+                jobs, state = self._hint(jobs, state)
+            played, outcomes = self._act(jobs)
         results = [each.result for each in outcomes]
         health.check_faults(self.config, self.book, update, results)
         state = replace(
@@ -217,20 +222,68 @@ class Loop:
         due, delayed = state.delayed.due(update)
         return self._train(update, replace(state, delayed=delayed), played, outcomes, due)
 
-    def _design(self, update: int) -> tuple[tuple[Draft, ...], LoopState]:
-        config, state = self.config, self._state
+    @property
+    def _streams(self) -> bool:
+        """Whether a program is played as soon as it is certified, while others are checked.
+
+        The episodes are the same either way. Several processes first agree on what was accepted,
+        further attempts come after the first, and hints are written together.
+        """
+        config = self.config
+        return (
+            self.world.size == 1
+            and config.designer.attempts == 1
+            and config.hint.writer == "environment"
+            and config.pool.source == "none"
+        )
+
+    def _stream(self, update: int) -> tuple[tuple[Draft, ...], list[Played], LoopState]:
+        """Design and play at once."""
+        before = self._state
+        slots = range(self._slots)
+        asked, state = self._desk.jobs(before, update=update, attempt=0, slots=slots)
+        drafts: list[Draft] = []
+
+        def jobs() -> Iterator[EpisodeJob]:
+            place = 0
+            for draft in streamed(
+                asked, known=self._known(before), rollouts=self.rollouts, family=self._family
+            ):
+                drafts.append(draft)
+                if draft.env is not None:
+                    yield from env_jobs(
+                        self.config, before, draft.live, place=place, update=update, fresh=True
+                    )
+                    place += 1
+
+        played = self.rollouts.act(jobs())
+        state = replace(state, spent=state.spent + design_cost(drafts))
+        return tuple(drafts), played, self._adopted(update, drafts, state)
+
+    def _design(self, update: int) -> tuple[tuple[Draft, ...], list[Played], LoopState]:
+        """Design, and leave the playing for afterwards."""
         drafts, state = design_phase(
-            state,
+            self._state,
             lambda state, attempt, slots: self._desk.jobs(
                 state, update=update, attempt=attempt, slots=slots
             ),
-            slots=config.designer.environments // config.designer.completions_per_brief,
-            attempts=config.designer.attempts,
-            known=self._known(state),
+            slots=self._slots,
+            attempts=self.config.designer.attempts,
+            known=self._known(self._state),
             rollouts=self.rollouts,
             world=self.world,
             family=self._family,
         )
+        return drafts, [], self._adopted(update, drafts, state)
+
+    @property
+    def _slots(self) -> int:
+        designer = self.config.designer
+        return designer.environments // designer.completions_per_brief
+
+    def _adopted(self, update: int, drafts: Sequence[Draft], state: LoopState) -> LoopState:
+        """Return the state in which the new environments are played and their designs wait."""
+        config = self.config
         events.note_drafts(self.book, update, drafts)
         health.check_acceptance(config, update, drafts)
         fresh = pools.accepted(drafts)
@@ -238,7 +291,7 @@ class Loop:
             state = self._audit(update, fresh, state)
         active = tuple(fresh) or state.active
         kept = {env.digest for env in (*active, *state.pool)}
-        state = replace(
+        return replace(
             state,
             active=active,
             levels={key: counts for key, counts in state.levels.items() if key in kept},
@@ -248,7 +301,6 @@ class Loop:
             dialogues={**state.dialogues, **{draft.key: draft.dialogue for draft in drafts}},
             delayed=state.delayed.with_samples([draft.sample for draft in drafts]),
         )
-        return drafts, state
 
     def _audit(self, update: int, fresh: Sequence[LiveEnv], state: LoopState) -> LoopState:
         """Let the policy remark on new environments; each process asks about its share."""

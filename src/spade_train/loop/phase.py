@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from spade_train.batch import World
@@ -132,8 +132,8 @@ def design_phase(
             Draft.of(index, designed, family)
             for (index, _), designed in zip(share, done, strict=True)
         ]
-        found = _first_of_each(gathered(own, Draft, world), taken)
-        state = replace(state, spent=state.spent + _cost(found))
+        found = [_first(draft, taken) for draft in gathered(own, Draft, world)]
+        state = replace(state, spent=state.spent + design_cost(found))
         base = len(drafts)
         drafts += [replace(draft, index=base + draft.index) for draft in found]
         filled = {pending[draft.index // per_slot] for draft in found if draft.env}
@@ -143,18 +143,37 @@ def design_phase(
     return tuple(drafts), state
 
 
-def _first_of_each(drafts: Sequence[Draft], taken: set[str]) -> list[Draft]:
-    """Refuse what another process wrote too; `taken` takes up what is new."""
-    found = []
-    for draft in drafts:
-        if draft.env in taken:
-            draft = replace(draft, env=None, stage="novelty", reason="another one wrote the same")
-        elif draft.env is not None:
-            taken.add(draft.env)
-        found.append(draft)
-    return found
+def streamed(
+    asked: Sequence[DesignJob],
+    *,
+    known: Collection[str],
+    rollouts: Rollouts,
+    family: Callable[[str], str],
+) -> Iterator[Draft]:
+    """Give the drafts of one attempt in one process, each as soon as it is known.
+
+    Args:
+        asked: the jobs.
+        known: digests that must not be written again.
+        rollouts: writes and checks.
+        family: names the family of a source.
+    """
+    taken = set(known)
+    for index, designed in enumerate(rollouts.design(asked, known=known)):
+        yield _first(Draft.of(index, designed, family), taken)
 
 
-def _cost(drafts: Sequence[Draft]) -> Spent:
+def design_cost(drafts: Sequence[Draft]) -> Spent:
+    """Return what drafts count in a budget, refused ones too."""
     tokens = sum(draft.dialogue.sampled_tokens for draft in drafts)
     return Spent(completions=len(drafts), designer_tokens=tokens)
+
+
+def _first(draft: Draft, taken: set[str]) -> Draft:
+    """Refuse what another draft wrote, too; `taken` takes up what is new."""
+    if draft.env is None:
+        return draft
+    if draft.env in taken:
+        return replace(draft, env=None, stage="novelty", reason="another one wrote the same")
+    taken.add(draft.env)
+    return draft

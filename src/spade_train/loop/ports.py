@@ -43,11 +43,12 @@ class Spans:
 class Rollouts(Protocol):
     """Lets the one policy act and design."""
 
-    def act(self, jobs: Sequence[EpisodeJob], *, sampling: Sampling | None = None) -> list[Played]:
+    def act(self, jobs: Iterable[EpisodeJob], *, sampling: Sampling | None = None) -> list[Played]:
         """Return the episodes in the order of the jobs.
 
         Args:
-            jobs: episodes to play, of environments that any known store holds.
+            jobs: episodes to play, of environments that any known store holds; an iterator may
+                wait for gates meanwhile.
             sampling: decoding; the agent's own if None.
         """
         ...
