@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from spade_envs.gates.finding import NO_REFERENCE, Finding, failed, passed, skipped, warned
 from spade_envs.gates.floors import confirm
-from spade_envs.gates.lane import Job
 from spade_envs.gates.policies import script
 from spade_envs.gates.reference import final_answer, wins
 from spade_envs.gates.stats import Rate
-from spade_envs.gates.subject import Subject, answer_forms
+from spade_envs.gates.subject import Sample, Subject, answer_forms
 from spade_envs.gates.thresholds import CONFIRM_PAIRS, CONSTANT_FAIL, CROSS_SEED_FAIL
 from spade_envs.gates.trace import BOASTS, Trace, clip
 from spade_envs.types import Json
@@ -71,13 +70,9 @@ def _shares(subject: Subject) -> dict[int, dict[Actions, float]]:
     scores: dict[tuple[int, Actions], list[float]] = {case: [] for case in others}
     for part in (slice(0, SCREEN), slice(SCREEN, None)):
         wanted = [case for case in others if part.start == 0 or any(scores[case])]
-        jobs = [
-            (case, Job(case[0], seed, script(case[1])))
-            for case in wanted
-            for seed in others[case][part]
-        ]
-        traces = subject.plain.run([job for _, job in jobs], fresh=False)
-        for (case, _), trace in zip(jobs, traces, strict=True):
+        played = [(case, seed) for case in wanted for seed in others[case][part]]
+        traces = subject.replays([(case[0], seed, case[1]) for case, seed in played])
+        for (case, _), trace in zip(played, traces, strict=True):
             scores[case].append(subject.score(trace))
     found: dict[int, dict[Actions, float]] = {}
     for (level, actions), seeds in others.items():
@@ -102,7 +97,7 @@ def bound_to_its_seed(subject: Subject) -> Finding:
         rate = _won(subject, played)
         # The pairs share their references, so that one frequent answer counts many times.
         if rate.mean > CROSS_SEED_FAIL and not rate.surely_above(2 * CROSS_SEED_FAIL):
-            played = subject.plain.run(_swapped(subject, level, further=True), fresh=False)
+            played = subject.replays(_swapped(subject, level, further=True))
             rate = _won(subject, played)
         shares[str(level)] = rate.as_json()
         paid = sum(map(subject.score, played)) / max(1, len(played))
@@ -131,47 +126,47 @@ def _won(subject: Subject, traces: list[Trace]) -> Rate:
     return Rate.of([float(t.success and subject.score(t) > HALF) for t in traces])
 
 
-def _played(subject: Subject, jobs: dict[int, list[Job]]) -> dict[int, list[Trace]]:
-    """Play each level's first few jobs, and the rest where one of these earned anything."""
-    found: dict[int, list[Trace]] = {level: [] for level in jobs}
+def _played(subject: Subject, samples: dict[int, list[Sample]]) -> dict[int, list[Trace]]:
+    """Play each level's first few samples, and the rest where one of these earned anything."""
+    found: dict[int, list[Trace]] = {level: [] for level in samples}
     for part in (slice(0, FIRST), slice(FIRST, None)):
         wanted = [
-            job
-            for level, some in jobs.items()
+            sample
+            for level, some in samples.items()
             if part.start == 0 or any(subject.score(trace) > 0 for trace in found[level])
-            for job in some[part]
+            for sample in some[part]
         ]
-        for trace in subject.plain.run(wanted, fresh=False):
+        for trace in subject.replays(wanted):
             found[trace.level].append(trace)
     return found
 
 
-def _hedged(subject: Subject, level: int) -> list[Job]:
+def _hedged(subject: Subject, level: int) -> list[Sample]:
     """Return episodes whose last answer has those of other seeds around it."""
     traces = subject.references(level)
     answers = [final_answer(trace.actions) for trace in traces]
     form = answer_forms(subject, level)[0]
-    jobs = []
+    samples = []
     for position, (trace, own) in enumerate(zip(traces, answers, strict=True)):
         others = [answer for answer in answers if answer and own and answer != own]
         if len(set(others)) < MIN_OTHERS:
             continue
         middle = 1 + position % (len(others) - 1)
         said = " ".join([*others[:middle], own or "", *others[middle:]])
-        jobs.append(Job(level, trace.seed, script((*trace.actions[:-1], form(said)))))
-    return jobs
+        samples.append((level, trace.seed or 0, (*trace.actions[:-1], form(said))))
+    return samples
 
 
-def _swapped(subject: Subject, level: int, *, further: bool = False) -> list[Job]:
+def _swapped(subject: Subject, level: int, *, further: bool = False) -> list[Sample]:
     """Return episodes in which a seed is answered with the reference of another task.
 
     Those of `further` seeds are fresh, and more.
     """
     traces = subject.references(level, subject.other_seeds(CONFIRM_PAIRS) if further else None)
-    jobs = []
+    samples = []
     for position, trace in enumerate(traces):
         for offset in OFFSETS:
             other = traces[(position + offset) % len(traces)]
             if subject.task_key(other) != subject.task_key(trace):
-                jobs.append(Job(level, other.seed, script(trace.actions)))
-    return jobs
+                samples.append((level, other.seed or 0, trace.actions))
+    return samples

@@ -28,7 +28,10 @@ def clean_reset(subject: Subject) -> Finding:
         kept = subject.samples(level, [first])
         if level and subject.depth != "deep":
             kept = kept[-1:]
-        for before in subject.sample_scripts(level, second):
+        before_reset = subject.sample_scripts(level, second)
+        if level and subject.depth != "deep":
+            before_reset = before_reset[-1:]
+        for before in before_reset:
             for name, turns in (("in mid-episode", (len(before) + 1) // 2), ("later", len(before))):
                 dirty = Job(level, second, script(before[:turns]))
                 cases += [(name, dirty, *pair) for pair in kept]

@@ -25,7 +25,7 @@ def spelt(answer: str) -> str:
     return _alone(gap.join(map(re.escape, words)))
 
 
-@functools.lru_cache(maxsize=256)
+@functools.lru_cache(maxsize=1024)
 def squeezed(text: str) -> str:
     """Return the letters and digits of `text` alone, without regard to case."""
     return _NO_WORD.sub("", text.casefold())

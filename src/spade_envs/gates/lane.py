@@ -241,6 +241,10 @@ class Lane:
         """Return episodes of instances that were reset for them."""
         return self._reset(jobs, self._take_all([job.level for job in jobs], fresh=fresh))
 
+    def reset(self, instance: int, job: Job) -> Live:
+        """Return an episode of this very instance."""
+        return self._reset([job], [instance])[0]
+
     def _reset(self, jobs: Sequence[Job], taken: Sequence[int | Fault]) -> list[Live]:
         requests: list[ResetRequest] = [
             (instance, job.seed, None)

@@ -52,26 +52,21 @@ def _changed(subject: Subject) -> list[str]:
     """Return the places that differ between two resets with the same seed, play in between."""
     lane, level = subject.plain, subject.levels[-1]
     seed = subject.seeds[0]
-    instance = lane.take(level)
-    if isinstance(instance, Fault):
-        return []
-    lane.give(level, instance, keep=True)
-    lane.may_copy, may_copy = False, lane.may_copy
     played = subject.sample_scripts(level, seed)[-1]
+    taken = lane.take(level)
+    if isinstance(taken, Fault):
+        return []
     seen: list[dict[str, str]] = []
-    for actions in (played, PLAIN, None):
-        live = lane.begin([Job(level, seed, script(()))], fresh=False)[0]
+    # Another seed too, since a set of seen seeds grows by new ones alone.
+    for of, actions in ((seed, played), (subject.seeds[1], PLAIN), (seed, ())):
+        live = lane.reset(taken, Job(level, of, script(actions)))
         found: Json | Fault = {}
         if actions is not PLAIN and not live.over:
             found = lane.worker.probe(live.instance, "lasting", {})
-        if live.instance >= 0:
-            lane.give(level, live.instance, keep=True)
-        if actions is not None:
-            # Another seed too, since a set of seen seeds grows by new ones alone.
-            other = subject.seeds[1] if actions is PLAIN else seed
-            lane.run([Job(level, other, script(actions))], fresh=False)
+        lane.play([live])
+        lane.note(live.trace())
         seen.append(found if isinstance(found, dict) else {})
-    lane.may_copy = may_copy
+    lane.give(level, taken, keep=not live.over)
     first, last = seen[0], seen[-1]
     return [place for place, value in last.items() if first.get(place, value) != value]
 

@@ -24,7 +24,8 @@ from spade_envs.gates.thresholds import RETURN_TOLERANCE
 from spade_envs.gates.trace import Trace, clip
 from spade_envs.types import Fault, Json
 
-OVERPAID_SEEDS = 2
+OVERPAID_SEEDS = 2, 1
+"""Seeds on which actions are repeated, at the lowest level and at those above."""
 
 
 def reference_wins(subject: Subject) -> Finding:
@@ -74,7 +75,7 @@ def _repeated(subject: Subject) -> list[Trace]:
     jobs = [
         Job(level, trace.seed, script([action for action in trace.actions for _ in range(3)]))
         for level in subject.levels
-        for trace in subject.references(level, subject.seeds[:OVERPAID_SEEDS])
+        for trace in subject.references(level, subject.seeds[: OVERPAID_SEEDS[level > 0]])
     ]
     return subject.plain.run(jobs, fresh=False)
 

@@ -42,6 +42,7 @@ TOGETHER = 8
 """Texts said in one episode."""
 SHORT_TURNS = 4
 MOST_TURNS = {"text": 26, "tool": 6}
+MOST_DIGITS = 12
 MOST_RANDOM_TURNS = 24
 """Turns of an agent that guesses anew each turn; in a tool environment a bare word says little."""
 MOST_COMMANDS = 6
@@ -150,7 +151,7 @@ def _guesses(subject: Subject, level: int) -> list[Guess]:
     longest = max(most, subject.interface.max_turns if subject.interface.kind == "text" else 0)
     adaptive: dict[str, Policy] = {
         "goes through the letters": cycle(letters),
-        "goes through the digits": cycle(DIGITS),
+        "goes through the digits": limited(cycle(DIGITS), MOST_DIGITS),
     }
     return [
         *(Guess(f"calls {name} and says it is done", one_tool(i)) for i, name in enumerate(names)),

@@ -66,6 +66,7 @@ class Subject:
         self._references: dict[tuple[int, int], Trace] = {}
         self._starts: dict[tuple[int, int], Trace] = {}
         self._samples: dict[Sample, Trace] = {}
+        self._replays: dict[Sample, Trace] = {}
         self._hints: dict[tuple[int, int], str | Fault] = {}
         self._plain_episodes: dict[tuple[int, int], Trace] = {}
         self._asked_for_copies = False
@@ -287,7 +288,7 @@ class Subject:
         return [self._plain_episodes[key] for key in wanted]
 
     def samples(self, level: int, seeds: Sequence[int]) -> list[tuple[tuple[str, ...], Trace]]:
-        """Return fixed scripts for the seeds and how they play on a fresh object or a copy, kept."""
+        """Return fixed scripts for the seeds and how they play on fresh objects, or copies; kept."""
         wanted = [
             (level, seed, actions) for seed in seeds for actions in self.sample_scripts(level, seed)
         ]
@@ -297,6 +298,14 @@ class Subject:
         for key, trace in zip(missing, played, strict=True):
             self._samples[key] = trace
         return [(key[2], self._samples[key]) for key in wanted]
+
+    def replays(self, wanted: Sequence[Sample]) -> list[Trace]:
+        """Play actions on tasks, each pair once, and return the episodes."""
+        missing = [key for key in dict.fromkeys(wanted) if key not in self._replays]
+        jobs = [Job(level, seed, script(actions)) for level, seed, actions in missing]
+        for key, trace in zip(missing, self.plain.run(jobs, fresh=False), strict=True):
+            self._replays[key] = trace
+        return [self._replays[key] for key in wanted]
 
     def reproduces(self, actions: tuple[str, ...], trace: Trace) -> bool:
         """Whether fresh objects play the same episode again; if not, L2.1 will say so.

@@ -9,6 +9,7 @@ import atexit
 import builtins
 import decimal
 import gc
+import operator
 import os
 import signal
 import sys
@@ -76,13 +77,24 @@ def _differences() -> Iterator[str]:
     for name, (module, before) in _modules.items():
         if sys.modules.get(name) is not module:
             yield f"module {name} was replaced or removed"
-        yield from _entries(name, before, vars(module))
+        if not _same(before, vars(module)):
+            yield from _entries(name, before, vars(module))
     for cls, before in _classes.items():
-        yield from _entries(f"{cls.__module__}.{cls.__qualname__}", before, vars(cls))
+        if not _same(before, vars(cls)):
+            yield from _entries(f"{cls.__module__}.{cls.__qualname__}", before, vars(cls))
     now = _read_settings()
     for key, value in _settings.items():
         if now[key] != value:
             yield f"{key} was changed"
+
+
+def _same(before: dict[str, Any], after: Any) -> bool:
+    """Whether names and values are the very same, in the same order."""
+    return (
+        len(before) == len(after)
+        and all(map(operator.is_, before, after))
+        and all(map(operator.is_, before.values(), after.values()))
+    )
 
 
 def _entries(owner: str, before: dict[str, Any], after: Any) -> Iterator[str]:
