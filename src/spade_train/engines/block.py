@@ -20,7 +20,7 @@ _TOGETHER = 8192
 """Tokens of prompts that one pass computes, padding included."""
 _SPAN = 1024
 """Tokens of one prompt that one pass computes."""
-_SPARSE = 0.8
+_SPARSE = 0.6
 """Share of rows still sampling below which the ended ones are put aside."""
 
 

@@ -57,7 +57,7 @@ class Shelf:
         self._records: dict[str, Record] = {}
         self._known: dict[str, Stocked] = {}
         self._texts: dict[str, set[str]] = {}
-        self._programs: dict[str, set[str]] = {}
+        self._programs: dict[str, str] = {}
         for each in (*reversed(self._others), store):
             for record in each.records():
                 if record.withdrawn is None:
@@ -94,10 +94,11 @@ class Shelf:
         for digest in known:
             if digest not in self._known and self._has(digest):
                 self.get(digest)
-        twins = set(self._texts.get(source.sha256, ()))
-        if in_other_words:
-            twins |= self._programs.get(ast_hash(source), set())
-        return min(twins.intersection(known), default=None)
+        twins = self._texts.get(source.sha256, set()).intersection(known)
+        if in_other_words and not twins:
+            program = ast_hash(source)
+            twins = {digest for digest in known if self._program(digest) == program}
+        return min(twins, default=None)
 
     def add(
         self,
@@ -172,8 +173,13 @@ class Shelf:
     def _note(self, found: Stocked) -> Stocked:
         self._known[found.digest] = found
         self._texts.setdefault(found.source.sha256, set()).add(found.digest)
-        self._programs.setdefault(ast_hash(found.source), set()).add(found.digest)
         return found
+
+    def _program(self, digest: str) -> str | None:
+        """Return the hash of a program, whatever its words; None if it is not on the shelf."""
+        if digest not in self._programs and digest in self._known:
+            self._programs[digest] = ast_hash(self._known[digest].source)
+        return self._programs.get(digest)
 
     def _read(self, record: Record) -> Stocked:
         store = next(s for s in (self.store, *self._others) if s.root == record.store)
