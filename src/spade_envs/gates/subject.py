@@ -288,7 +288,7 @@ class Subject:
         return [self._plain_episodes[key] for key in wanted]
 
     def samples(self, level: int, seeds: Sequence[int]) -> list[tuple[tuple[str, ...], Trace]]:
-        """Return fixed scripts for the seeds and how they play on fresh objects, or copies; kept."""
+        """Return fixed scripts for the seeds and how they play on new objects or copies, kept."""
         wanted = [
             (level, seed, actions) for seed in seeds for actions in self.sample_scripts(level, seed)
         ]
