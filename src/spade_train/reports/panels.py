@@ -154,6 +154,14 @@ def _difficulty(record: RunRecord, window: int) -> Iterator[Panel]:
         window,
         missing="No update has measured it yet.",
     )
+    yield _smoothed(
+        "solutions",
+        "Length of solutions",
+        "Mean words of the reference solutions of new environments, which depend on these alone.",
+        [curve(lines, "designer/solution_words", "words")],
+        window,
+        missing=undesigned,
+    )
     for name, title, about, curves in (
         (
             "challenge",

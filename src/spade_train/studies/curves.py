@@ -46,6 +46,7 @@ def _panels(records: Mapping[str, Sequence[RunRecord]]) -> Iterator[Panel]:
             "Level of new environments",
             "Where the agent is neither sure nor lost.",
         ),
+        ("solutions", "designer/solution_words", "Words of solutions", "Of new environments."),
         ("played", "agent/level_mean", "Mean level played", ""),
         ("entropy", "train/entropy", "Entropy", "Mean over the trained tokens, in nats."),
         ("difference", "train/logp_difference", "Sampler against trainer", ""),

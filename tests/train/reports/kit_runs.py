@@ -79,6 +79,7 @@ def _numbers(share, rng, gain, update, updates):
         "designer/score": 0.3 + 0.1 * share,
         "designer/regret": 0.15,
         "designer/level_mean": 1 + share,
+        "designer/solution_words": 2 + share,
         "hint/words": 12.0,
         "hint/overlap": 0.2,
         "hint/withheld": 0.9,

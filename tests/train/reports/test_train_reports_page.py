@@ -30,7 +30,7 @@ def page(run):
 
 def test_the_page_shows_every_plot_and_three_environments(page):
     reader = Reader(page)
-    assert page.count('<svg class="plot"') == len(panels_of(page)) == 25
+    assert page.count('<svg class="plot"') == len(panels_of(page)) == 26
     assert reader.tags.count("section") == 3
     for when in ("Early", "Middle", "Late"):
         assert f"{when}: " in reader.text
@@ -120,7 +120,7 @@ def test_numbers_that_are_none_leave_gaps(tmp_path):
 def test_the_command_writes_the_page_beside_the_run(run, tmp_path):
     done = CliRunner().invoke(main, ["report", str(run)])
     assert (done.exit_code, done.output.strip()) == (0, str(run / "report.html"))
-    assert (run / "report.html").read_text().count("<figure") == 25
+    assert (run / "report.html").read_text().count("<figure") == 26
     done = CliRunner().invoke(main, ["report", str(run), "--json"])
     assert json.loads(done.stdout)["figures"]["updates"] == 40
     done = CliRunner().invoke(main, ["report", str(tmp_path)])
@@ -136,7 +136,7 @@ def test_a_browser_draws_it_without_errors(page, tmp_path):
     profile = f"--user-data-dir={tmp_path / 'profile'}"
     command = [CHROMIUM, *QUIET, profile, "--enable-logging=stderr", "--dump-dom", file.as_uri()]
     done = subprocess.run(command, capture_output=True, text=True, timeout=90, check=False)
-    assert done.stdout.count('<svg class="plot"') == 25
+    assert done.stdout.count('<svg class="plot"') == 26
     assert "<title>spade-train: quickstart</title>" in done.stdout
     said = [line for line in done.stderr.splitlines() if "CONSOLE" in line]
     assert len(said) == 1  # the script above is refused; nothing else is

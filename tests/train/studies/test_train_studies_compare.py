@@ -240,7 +240,7 @@ def test_the_page_of_a_study(tmp_path):
     found = gather(make_study(tmp_path / "s", seeds=2), tmp_path / "s")
     page = render(found.comparison, found.records, title="a & b", made_at="now")
     text = Reader(page).text
-    assert page.count('<svg class="plot"') == 7
+    assert page.count('<svg class="plot"') == 8
     assert "coevolution leads random-designer (the best baseline): +7.0 points" in text
     assert "A run is one observation" in text
     assert "a & b" in text

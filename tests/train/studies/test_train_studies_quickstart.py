@@ -68,7 +68,7 @@ def test_it_trains_reports_and_is_done(trainer, tmp_path):
     out = tmp_path / "q"
     done = module.quickstart(out, minutes=10, made_at="now", updates=4)
     assert (done.finished, done.was_finished, done.figures.updates) == (True, False, 4)
-    assert done.page.read_text().count("<figure") == 25
+    assert done.page.read_text().count("<figure") == 26
     again = module.quickstart(out, minutes=10, made_at="now", updates=4)
     assert (again.was_finished, trainer.calls) == (True, [(4, False)])
     more = module.quickstart(out, minutes=10, made_at="now", updates=6)
