@@ -24,6 +24,7 @@ _COMMANDS: Mapping[str, tuple[str, str]] = {
     "report": ("report", "Write the HTML page of any run."),
     "config": ("settings", "Show the resolved configuration of a run."),
     "presets": ("settings", "List the bundled presets and overlays."),
+    "convert": ("convert", "Make a model from elsewhere ready for a run."),
     "nano": ("nano", "The bundled tiny model."),
 }
 
