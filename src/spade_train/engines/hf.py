@@ -13,9 +13,10 @@ import torch
 from spade_train.engines.base import Sampled, SampleRequest
 from spade_train.engines.block import Block, Turn
 from spade_train.engines.slots import Slots
+from spade_train.engines.weights import is_sharded
 from spade_train.errors import EngineError
 
-ROWS = 256
+ROWS = 1024
 MEMORY_MB = 4096
 _ODD = (TypeError, AttributeError, ValueError, IndexError, RuntimeError, NotImplementedError)
 _SHORT, _RATIO = 64, 2.0
@@ -87,7 +88,15 @@ class TransformersEngine:
         """Forget all conversations: what was computed with older weights is not used again.
 
         The model is the trainer's own, so its weights are always those of the update.
+
+        Raises:
+            EngineError: the weights are spread over processes, which would have to sample in step.
         """
+        if is_sharded(self._model):
+            raise EngineError(
+                "the weights are spread over several processes, and those sample turns in unequal "
+                'numbers: set rollout.engine = "vllm" or "vllm-server"'
+            )
         for block in self._blocks:
             block.clear()
         self._homes = {}

@@ -8,25 +8,20 @@ pool, can be read from.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
+import msgspec
+
 from spade_envs.design.novelty import ast_hash
-from spade_envs.errors import Corrupt, NotFound, Withdrawn
-from spade_envs.manifest.canonical import (
-    FileStamp,
-    canonical_json,
-    decode_report,
-    digest_of,
-    encode_report,
-    parse_json,
-    stamp,
-)
+from spade_envs.errors import Corrupt, NotCertified, NotFound, Withdrawn
+from spade_envs.ids import slugify
+from spade_envs.manifest.canonical import FileStamp, digest_of, parse_json, stamp
 from spade_envs.store import EnvStore
 from spade_envs.store.files import publish_folder, read_file
 from spade_envs.types import EnvSource, Interface, Json, Record, Report
 
-_CODE, _REPORT, _NOTE = "env.py", "report.json", "note.json"
+_CODE, _NOTE = "env.py", "note.json"
 _MAX_BYTES = 16 << 20
 _DIGITS = 16
 
@@ -121,31 +116,22 @@ class Shelf:
             )
             self._records[record.digest] = record
             return self.get(record.digest)
-        from spade_envs.store.publish import draft
-
-        # A report that is not complete certifies nothing; the checks of a draft hold all the same.
-        item = draft(
-            source,
-            replace(report, complete=True),
-            provenance,
-            skills=tuple(skills),
-            title=None,
-            licence=licence,
-        )
+        if report.source_sha256 != source.sha256 or report.failures or report.interface is None:
+            raise NotCertified("the report is of another source, or a gate failed")
+        code = source.code.encode("utf-8")
+        digest = digest_of({_CODE: FileStamp(stamp(code).sha256, len(code))}, report.interface)
         note = {
-            "digest": item.digest,
-            "skills": list(item.skills),
-            "tag": str(provenance.get("run") or ""),
-            "title": item.title,
+            "digest": digest,
+            "interface": msgspec.to_builtins(report.interface),
+            "gates_version": report.gates_version,
+            "skills": list(skills),
+            "title": _title(report.interface),
+            "run": str(provenance.get("run") or ""),
         }
         self._quick.mkdir(parents=True, exist_ok=True)
-        files = {
-            _CODE: item.source,
-            _REPORT: encode_report(report),
-            _NOTE: canonical_json(note),
-        }
-        publish_folder(self._quick, self._quick / _folder(item.digest), files)
-        return self.get(item.digest)
+        files = {_CODE: code, _NOTE: msgspec.json.encode(note)}
+        publish_folder(self._quick, self._quick / _folder(digest), files)
+        return self.get(digest)
 
     def close(self) -> None:
         """Bring the store's index up to date; until then it is only slower to read."""
@@ -194,26 +180,33 @@ class Shelf:
     def _read_quick(self, digest: str) -> Stocked:
         folder = _folder(digest)
         try:
-            code, report, note = (
+            code, note = (
                 read_file(self._quick, f"{folder}/{name}", max_bytes=_MAX_BYTES)
-                for name in (_CODE, _REPORT, _NOTE)
+                for name in (_CODE, _NOTE)
             )
         except FileNotFoundError:
             raise NotFound(f"no environment of this run has the digest {digest}") from None
         where = str(self._quick / folder)
-        verdict, known = decode_report(report, where), parse_json(note, where)
-        if verdict.interface is None:
-            raise Corrupt(f"{where} holds a report of a source that was never loaded")
-        files = {_CODE: FileStamp(stamp(code).sha256, len(code))}
-        if digest_of(files, verdict.interface) != digest or known.get("digest") != digest:
+        known = parse_json(note, where)
+        try:
+            interface = msgspec.convert(known["interface"], Interface)
+            title = str(known["title"])
+        except (msgspec.ValidationError, TypeError, KeyError) as error:
+            raise Corrupt(f"{where} holds a note that cannot be read: {error}") from None
+        if digest_of({_CODE: FileStamp(stamp(code).sha256, len(code))}, interface) != digest:
             raise Corrupt(f"{where} was changed: its files do not give its digest")
         return Stocked(
             digest=digest,
             source=EnvSource(code=code.decode("utf-8"), origin=digest[:19]),
-            interface=verdict.interface,
-            title=str(known["title"]),
+            interface=interface,
+            title=title,
             certified=False,
         )
+
+
+def _title(interface: Interface) -> str:
+    name = slugify(interface.entry.removesuffix("Env") or interface.entry)
+    return name.replace("-", " ").capitalize()
 
 
 def _folder(digest: str) -> str:
