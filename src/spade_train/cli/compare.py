@@ -137,9 +137,9 @@ def _short(run: Progress) -> str:
 def _table(runs: Sequence[Progress]) -> Table:
     from rich.table import Table
 
-    table = Table(box=None, padding=(0, 2))
-    for name in ("run", "state", "updates", "episodes", "success", "regret", "held-out"):
-        table.add_column(name, justify="left" if name in ("run", "state") else "right")
+    table = Table(box=None, pad_edge=False, padding=(0, 1))
+    for name in ("arm", "seed", "state", "updates", "episodes", "success", "regret", "held-out"):
+        table.add_column(name, justify="left" if name in ("arm", "state") else "right")
     forms = (
         ("budget/agent_episodes", "{:,.0f}"),
         ("agent/success", "{:.1%}"),
@@ -148,28 +148,20 @@ def _table(runs: Sequence[Progress]) -> Table:
     )
     for run in runs:
         values = [form.format(run.last[key]) if key in run.last else "" for key, form in forms]
-        table.add_row(run.job.name, run.state, str(run.updates or ""), *values)
+        updates = str(run.updates or "")
+        table.add_row(run.job.arm.name, str(run.job.seed), run.state, updates, *values)
     return table
 
 
 def _print(found: Comparison) -> None:
-    from spade_train.studies.comparison import count, plain, points, share, verdicts
+    from spade_train.studies.comparison import count, lead, share, verdicts
 
-    rows = [
-        ("arm", "seeds", "held-out success", "first arm minus this", "regret at last", "episodes")
-    ]
+    rows = [("arm", "n", "held-out success", "lead, in points", "regret", "episodes")]
     for row in found.rows:
-        lead = points(row.lead) if row.lead is not None else ""
-        rows.append(
-            (
-                row.arm,
-                str(len(row.seeds)),
-                share(row.held_out),
-                lead,
-                plain(row.regret_last, 3),
-                count(row.agent_episodes),
-            )
-        )
+        regret = f"{row.regret_last.mean:+.3f}" if row.regret_last is not None else "–"
+        cost = count(row.agent_episodes)
+        held_out = share(row.held_out)
+        rows.append((row.arm, str(len(row.seeds)), held_out, lead(row.lead), regret, cost))
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
     for line in rows:
         cells = (cell.ljust(width) for cell, width in zip(line, widths, strict=True))
@@ -177,4 +169,7 @@ def _print(found: Comparison) -> None:
     click.echo()
     for text in (*verdicts(found), *found.failures):
         click.echo(text)
-    click.echo("Brackets: 95 % intervals over seeds; differences are taken seed by seed.")
+    click.echo(
+        "n: seeds. Lead: of the first arm over this one, seed by seed. Regret: last quarter."
+    )
+    click.echo("Brackets: 95 % intervals over seeds.")

@@ -198,11 +198,20 @@ def _lead_words(first: str, other: str, lead: Interval, *, best: bool) -> str:
     return f"{first} and {which} are not told apart: {points(lead)}."
 
 
+def lead(it: Interval | None) -> str:
+    """Return an interval of shares as points, `+7.0 [+6.1, +7.9]`; empty for none."""
+    if it is None:
+        return ""
+    if it.low is None or it.high is None:
+        return f"{100 * it.mean:+.1f}"
+    return f"{100 * it.mean:+.1f} [{100 * it.low:+.1f}, {100 * it.high:+.1f}]"
+
+
 def points(it: Interval) -> str:
     """Return an interval of shares as percentage points."""
-    if it.low is None or it.high is None:
-        return f"{100 * it.mean:+.1f} points (one seed, no interval)"
-    return f"{100 * it.mean:+.1f} points [{100 * it.low:+.1f}, {100 * it.high:+.1f}]"
+    if it.low is None:
+        return f"{lead(it)} points (one seed, no interval)"
+    return lead(it).replace(" ", " points ", 1)
 
 
 def plain(it: Interval | None, digits: int) -> str:

@@ -253,7 +253,7 @@ def test_the_command_prints_the_table_of_what_is_done(tmp_path, monkeypatch):
     arms = ["--arms", ",".join(ARMS), "--seeds", "3", "--out", str(tmp_path / "s")]
     done = CliRunner().invoke(main, ["compare", *arms])
     assert done.exit_code == 0, done.output
-    assert "random-designer  3      55.0 % [50.0, 60.0]  +7.0 points [+7.0, +7.0]" in done.stdout
+    assert "random-designer  3  55.0 % [50.0, 60.0]  +7.0 [+7.0, +7.0]" in done.stdout
     assert (tmp_path / "s" / "compare.html").is_file()
     assert json.loads((tmp_path / "s" / "compare.json").read_text())["format"] == 1
     done = CliRunner().invoke(main, ["compare", *arms, "--set", "agent.max_turns=3"])
