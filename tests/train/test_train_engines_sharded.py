@@ -12,7 +12,9 @@ from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.fsdp import fully_shard
 from transformers import LlamaConfig, LlamaForCausalLM
 
+from spade_train.engines.hf import TransformersEngine
 from spade_train.engines.weights import full_weights
+from spade_train.errors import EngineError
 
 
 def policy() -> torch.nn.Module:
@@ -39,6 +41,8 @@ def gather(rank: int, folder: str) -> None:
     fully_shard(model, mesh=mesh)
     shards = sum(parameter.to_local().numel() for parameter in model.parameters())
     found = dict(full_weights(model))
+    with pytest.raises(EngineError, match="spread over several processes"):
+        TransformersEngine(model, stops={1}).sync(0)
     torch.save({"shards": shards, "weights": found}, f"{folder}/{rank}.pt")
     distributed.destroy_process_group()
 

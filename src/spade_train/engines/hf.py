@@ -166,10 +166,19 @@ class TransformersEngine:
         return max(1, min(self._rows, int(self._memory // row)))
 
     def _within_memory(self) -> None:
-        """Drop the oldest blocks until the rest fits; their conversations are computed anew."""
-        while sum(block.bytes for block in self._blocks) > self._memory and len(self._blocks) > 1:
-            gone = self._blocks.pop(0)
+        """Drop conversations until the rest fits; they are computed anew when they go on.
+
+        What is dropped follows from the conversations alone, not from how large their buffers
+        happen to have grown, so that a resumed run computes the same.
+        """
+        kept = [block for block in self._blocks if len(block)]
+        while len(kept) > 1 and sum(block.needed for block in kept) > self._memory:
+            gone = max(kept, key=lambda block: (block.needed, block.bucket))
+            gone.clear()
+            kept.remove(gone)
             self._homes = {key: block for key, block in self._homes.items() if block is not gone}
+        if sum(block.bytes for block in self._blocks) > 2 * self._memory:
+            self._blocks = kept
 
     def _forward(
         self, ids: torch.Tensor, places: torch.Tensor, mask: torch.Tensor, slots: Slots

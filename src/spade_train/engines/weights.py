@@ -41,6 +41,16 @@ def full_weights(model: Any) -> Iterator[tuple[str, torch.Tensor]]:
         yield _plain(name), tensor
 
 
+def is_sharded(model: Any) -> bool:
+    """Return whether a process holds a part of the weights only."""
+    return any(
+        parameter.device_mesh.size() > 1
+        if hasattr(parameter, "device_mesh")
+        else hasattr(parameter, "ds_id")
+        for parameter in model.parameters()
+    )
+
+
 def _plain(name: str) -> str:
     for wrapper in _WRAPPERS:
         name = name.replace(wrapper, "")
