@@ -83,24 +83,28 @@ class _Timed:
         self.over = False
         self._out, self._deadline, self._watch = out, deadline, watch
         self._last: float | None = None
-        self._longest_s = 0.0
+        self._longest_s = self._evaluation_s = 0.0
 
     def __call__(self, update: int, values: Mapping[str, float]) -> None:
         if self._watch is not None:
             self._watch(update, values)
         now = time.monotonic()
-        if self._last is not None and "eval/success" not in values:
+        if self._last is None or "eval/success" in values:
+            self._evaluation_s = _evaluation_s(self._out)
+        else:
             self._longest_s = max(self._longest_s, now - self._last)
         self._last = now
         # Another update, and the evaluation that ends the run, must fit.
-        if not self.over and now + self._longest_s + self._evaluation_s() > self._deadline:
+        if not self.over and now + self._longest_s + self._evaluation_s > self._deadline:
             self.over = True
             signal.raise_signal(signal.SIGTERM)  # which a run takes as: this update is the last
 
-    def _evaluation_s(self) -> float:
-        events = read_events(self._out / "events.jsonl")
-        times = [event.get("wall_s") for event in events if event["kind"] == "evaluated"]
-        return max((value for value in times if number(value)), default=0.0)
+
+def _evaluation_s(out: Path) -> float:
+    """Return the longest time that an evaluation of the run has taken."""
+    events = read_events(out / "events.jsonl")
+    times = [event.get("wall_s") for event in events if event["kind"] == "evaluated"]
+    return max((value for value in times if number(value)), default=0.0)
 
 
 def _longer(config: Config, updates: int) -> Config:

@@ -38,8 +38,9 @@ class FakeTrainer:
         try:
             for update in range(done, config.run.updates):
                 self.clock += 1000.0 if update in self.slow else 1.0
+                values = {"agent/success": 0.5}
                 if watch is not None:
-                    watch(update, {"agent/success": 0.5})
+                    watch(update, values if update else values | {"eval/success": 0.4})
                 done = update + 1
                 if caught:
                     break
