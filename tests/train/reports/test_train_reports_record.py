@@ -10,11 +10,15 @@ import numpy as np
 import pytest
 
 from spade_envs.errors import ConfigError
+from spade_envs.gates import GATES_VERSION
+from spade_envs.store import open_store
+from spade_envs.types import EnvSource, Interface, Report
 from spade_train.reports import document, read
 from spade_train.reports.document import RunDocument, schema
 from spade_train.reports.figures import duration, figures, sentences
 from spade_train.reports.samples import samples
 from spade_train.reports.series import Curve, change, counted, curve, family_of, shares, smooth
+from spade_train.rollouts.shelf import Shelf
 from train.reports.kit_runs import event, make_run, write_lines
 
 SCHEMA = Path(__file__).parents[3] / "docs" / "run-report.schema.json"
@@ -140,6 +144,23 @@ def test_samples_are_typical_ones_of_each_third(tmp_path):
     write_lines(run / "events.jsonl", events)
     (one,) = samples(read(run))
     assert (one.env, one.regret, one.certified, one.lines) == ("sha256:1", 0.1, False, ())
+
+
+def test_samples_may_have_passed_quick_gates_only(tmp_path):
+    run = make_run(tmp_path / "run", updates=3)
+    source = EnvSource(code="VALUE = 9\n")
+    report = Report(
+        source_sha256=source.sha256,
+        gates_version=GATES_VERSION,
+        interface=Interface(entry="Maze", kind="text"),
+        results=(),
+        complete=False,
+    )
+    shelf = Shelf(open_store(run / "envstore"), run / "quick")
+    digest = shelf.add(source, report, {}, skills=("optimization",)).digest
+    write_lines(run / "events.jsonl", [event("designed", 0, env=digest)])
+    (one,) = samples(read(run))
+    assert (one.lines, one.certified) == (("VALUE = 9",), False)
 
 
 def test_the_json_is_of_the_published_schema(tmp_path):
