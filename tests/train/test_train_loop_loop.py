@@ -5,7 +5,7 @@ import pytest
 
 from spade_train.batch import Solo, UpdateStats
 from spade_train.errors import HealthError, StateError
-from spade_train.loop import Loop
+from spade_train.loop.designing import Designing
 from spade_train.loop.state import from_bytes, to_bytes
 from spade_train.types import Role
 from train.loop_fakes import FakeRollouts, Threads, config, drive, make
@@ -114,15 +114,13 @@ def test_attempts_go_on_until_a_slot_is_filled():
     ]
 
 
-def test_playing_while_others_are_checked_changes_nothing():
+def test_playing_while_others_are_checked_changes_nothing(monkeypatch):
     setting = config(designer__delay=1, designer__interval=2)
     streaming, _, one = make(setting, Solo(), rollouts=FakeRollouts(refuse=["0/2/0"]))
     waiting, _, two = make(setting, Solo(), rollouts=FakeRollouts(refuse=["0/2/0"]))
-    type(waiting)._streams, kept = property(lambda loop: loop is not waiting), Loop._streams
-    try:
-        first, second = drive(streaming), drive(waiting)
-    finally:
-        Loop._streams = kept
+    first = drive(streaming)
+    monkeypatch.setattr(Designing, "_streams", False)
+    second = drive(waiting)
     assert one.metrics == two.metrics
     assert [batch.rows for batch in first] == [batch.rows for batch in second]
 

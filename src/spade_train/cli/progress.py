@@ -41,16 +41,17 @@ class Progress:
         now = time.monotonic()
         self._first = self._first or (update, now)
         self._seen |= values
-        if self._live is not None:
-            self._live.update(self._table(update, now), refresh=True)
-
-    def __enter__(self) -> Self:
-        if self._shown:
+        if not self._shown:
+            return
+        if self._live is None:  # not before: of several processes only the main one gets here
             from rich.console import Console
             from rich.live import Live
 
             self._live = Live(console=Console(stderr=True), auto_refresh=False)
-            self._live.__enter__()
+            self._live.start()
+        self._live.update(self._table(update, now), refresh=True)
+
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(
@@ -60,7 +61,7 @@ class Progress:
         trace: TracebackType | None,
     ) -> None:
         if self._live is not None:
-            self._live.__exit__(kind, error, trace)
+            self._live.stop()
 
     def _table(self, update: int, now: float) -> Table:
         from rich.table import Table

@@ -34,11 +34,12 @@ def run_command(
     \b
     0: done. 1: stopped by its health limits. 2: wrong usage. 3: the machinery failed.
     """
-    from spade_envs.errors import ConfigError, SpadeError
+    from spade_envs.errors import ConfigError, CorpusError, MissingExtra, NotFound, SpadeError
     from spade_train.cli.progress import Progress
     from spade_train.config import resolve
     from spade_train.errors import HealthError
     from spade_train.launch import train
+    from spade_train.trainer import open_world
 
     if resume is not None and out is not None:
         raise click.UsageError("give --out for a new run or --resume for one that is there")
@@ -54,11 +55,13 @@ def run_command(
     except HealthError as error:
         click.echo(f"stopped: {error}", err=True)
         sys.exit(FOUND)
-    except ConfigError:
-        raise
+    except (ConfigError, CorpusError, MissingExtra, NotFound):
+        raise  # the user can mend it
     except SpadeError as error:
         click.echo(f"error: {error}", err=True)
         sys.exit(MACHINERY)
+    if open_world().rank:
+        return  # the main process says it
     click.echo(
         f"{summary.updates} updates, stopped by {summary.stopped or 'nothing'}; "
         f"{summary.outside_model:.0%} of {summary.seconds.get('wall_s', 0.0):.0f} s "
