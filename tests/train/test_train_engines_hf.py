@@ -188,12 +188,25 @@ def test_a_conversation_that_was_rewritten_is_computed_anew():
 
 
 def test_little_memory_costs_time_and_changes_nothing():
-    requests = [asked(text, row, 0) for row, text in enumerate(texts(9))]
-    plenty = TransformersEngine(model("llama"), stops=STOPS).sample(requests)
     engine = TransformersEngine(model("llama"), stops=STOPS)
     engine._memory = 40_000
-    assert [got.ids for got in engine.sample(requests)] == [got.ids for got in plenty]
-    assert sum(block.bytes for block in engine._blocks) < 400_000
+    most, conversations = [], texts(9)
+    measure = engine._within_memory
+
+    def measured(waiting):
+        measure(waiting)
+        most.append(sum(block.needed for block in engine._blocks))
+
+    engine._within_memory = measured
+    for turn in range(2):
+        requests = [asked(text, row, turn) for row, text in enumerate(conversations)]
+        plenty = TransformersEngine(model("llama"), stops=STOPS).sample(requests)
+        answers = engine.sample(requests)
+        assert [got.ids for got in answers] == [got.ids for got in plenty]
+        talks = zip(conversations, answers, strict=True)
+        conversations = [text + got.ids + (8, 9) for text, got in talks]
+    assert len(most) > 2
+    assert max(most) <= 40_000
 
 
 def test_long_prompts_are_computed_in_parts(monkeypatch):
@@ -239,3 +252,12 @@ def test_under_autocast_the_cache_is_kept_and_close():
     rows = full_logprobs(wrapped, texts(1)[0] + got.ids)[len(texts(1)[0]) - 1 :]
     expected = [float(rows[place, token]) for place, token in enumerate(got.ids)]
     assert got.logprobs == pytest.approx(expected, abs=0.1)
+
+
+def test_what_was_sampled_before_a_sync_leaves_no_trace_in_what_is_sampled_after():
+    requests = [asked(text, row, 0) for row, text in enumerate(texts(30, seed=9))]
+    used = TransformersEngine(model("llama"), stops=STOPS, rows=8)
+    used.sample([asked(text * 3, row, 1) for row, text in enumerate(texts(40, seed=1))])
+    used.sync(1)
+    new = TransformersEngine(model("llama"), stops=STOPS, rows=8)
+    assert used.sample(requests) == new.sample(requests)  # to the last digit

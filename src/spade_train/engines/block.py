@@ -113,6 +113,13 @@ class Block:
         return self._slots.bytes
 
     @property
+    def needed(self) -> int:
+        """Memory that its conversations need, as long as all are as long as the longest."""
+        rows, columns = self._slots.room
+        longest = max(map(len, self._fed), default=0)
+        return self.bytes * len(self) * longest // max(1, rows * columns)
+
+    @property
     def dtype(self) -> torch.dtype | None:
         """In which values are computed; None before the first pass."""
         return self._slots.dtype

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -109,15 +109,15 @@ class TransformersEngine:
 
     def _kept(self, requests: Sequence[SampleRequest]) -> list[Sampled]:
         by_block: dict[int, list[int]] = {}
-        for index, block in self._placed(requests):
+        placed = self._placed(requests)
+        for index, block in placed:
             by_block.setdefault(id(block), []).append(index)
         answers: dict[int, Sampled] = {}
-        for block in list(self._blocks):
-            chosen = by_block.get(id(block), [])
-            if chosen:
-                found = block.sample([requests[index] for index in chosen], self._stops)
-                answers.update(zip(chosen, found, strict=True))
-                self._within_memory()
+        for block in {id(block): block for _, block in placed}.values():
+            chosen = by_block.pop(id(block))
+            found = block.sample([requests[index] for index in chosen], self._stops)
+            answers.update(zip(chosen, found, strict=True))
+            self._within_memory(by_block)
         return [answers[index] for index in range(len(requests))]
 
     def _placed(self, requests: Sequence[SampleRequest]) -> list[tuple[int, Block]]:
@@ -165,17 +165,23 @@ class TransformersEngine:
         row = 2 * config.num_hidden_layers * heads * size * item * longest
         return max(1, min(self._rows, int(self._memory // row)))
 
-    def _within_memory(self) -> None:
+    def _within_memory(self, waiting: Collection[int]) -> None:
         """Drop conversations until the rest fits; they are computed anew when they go on.
 
         What is dropped follows from the conversations alone, not from how large their buffers
         happen to have grown, so that a resumed run computes the same.
+
+        Args:
+            waiting: `id` of blocks that are still to be sampled in this call.
         """
         kept = [block for block in self._blocks if len(block)]
-        while len(kept) > 1 and sum(block.needed for block in kept) > self._memory:
-            gone = max(kept, key=lambda block: (block.needed, block.bucket))
-            gone.clear()
+        while sum(block.needed for block in kept) > self._memory:
+            free = [block for block in kept if id(block) not in waiting]
+            if not free:
+                break
+            gone = max(free, key=lambda block: (block.needed, block.bucket))
             kept.remove(gone)
+            self._blocks.remove(gone)
             self._homes = {key: block for key, block in self._homes.items() if block is not gone}
         if sum(block.bytes for block in self._blocks) > 2 * self._memory:
             self._blocks = kept
