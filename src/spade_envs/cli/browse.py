@@ -124,13 +124,19 @@ def _row(record: Record) -> dict[str, Any]:
 
 
 def _facts(record: Record, manifest: dict[str, Any]) -> list[tuple[str, object]]:
+    from spade_envs.cli.output import counted
+
     provenance = manifest.get("provenance") or {}
     designer = provenance.get("designer") or {}
     passage = provenance.get("passage") or {}
     facts: list[tuple[str, object]] = [
         ("title", record.title),
         ("summary", record.summary),
-        ("kind", f"{record.kind}, {record.levels} levels, at most {record.max_turns} turns"),
+        (
+            "kind",
+            f"{record.kind}, {counted(record.levels, 'level')}, "
+            f"at most {counted(record.max_turns, 'turn')}",
+        ),
         ("skills", ", ".join(record.skills)),
         ("digest", record.digest),
         ("licence", record.licence),

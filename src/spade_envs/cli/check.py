@@ -18,10 +18,8 @@ if TYPE_CHECKING:
 
 @click.command("check")
 @click.argument("targets", metavar="TARGET...", nargs=-1, required=True)
-@click.option(
-    "--quick", "depth", flag_value="quick", help="The gates that find most, on few seeds."
-)
-@click.option("--deep", "depth", flag_value="deep", help="Every gate, even after failures.")
+@click.option("--quick", is_flag=True, help="The gates that find most, on few seeds.")
+@click.option("--deep", is_flag=True, help="Every gate, even after failures.")
 @run_options
 @click.option("--auditor", metavar="MODEL", help="Let a language model remark on the sources, too.")
 @click.option("--auditor-url", metavar="URL", help="Server of that model, ending in /v1.")
@@ -31,7 +29,8 @@ if TYPE_CHECKING:
 @json_option
 def check_command(
     targets: tuple[str, ...],
-    depth: Depth | None,
+    quick: bool,
+    deep: bool,
     auditor: str | None,
     auditor_url: str | None,
     html: str | None,
@@ -52,9 +51,14 @@ def check_command(
     from spade_envs.cli import many
 
     page = _page_to_write(html)
+    if quick and deep:
+        raise click.UsageError("--quick and --deep exclude each other")
+    depth: Depth = "quick" if quick else "deep" if deep else "standard"
+    if auditor is not None and not auditor.strip():
+        raise click.UsageError("--auditor needs the name of a model")
     if auditor_url and not auditor:
         raise click.UsageError("--auditor-url needs --auditor MODEL")
-    if depth == "quick" and (settings["against"] or settings["known"]):
+    if quick and (settings["against"] or settings["known"]):
         raise click.UsageError("--against and --known need the whole check; leave out --quick")
 
     def show(entry: Entry) -> None:
@@ -64,7 +68,7 @@ def check_command(
             print_entry(entry, every=every)
 
     client = many.open_auditor(auditor, auditor_url) if auditor else None
-    run = many.check_many(targets, store, depth=depth or "standard", show=show, **settings)
+    run = many.check_many(targets, store, depth=depth, show=show, **settings)
     if client is not None and not run.interrupted:
         run = many.ask_auditor(run, client)
     _print(run, as_json=as_json)

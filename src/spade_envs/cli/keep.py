@@ -38,12 +38,14 @@ def verify_command(store: str | None, quick: bool, as_json: bool) -> None:
     """Check a store's files against its manifests; exit code 1 if something is wrong."""
     from spade_envs.cli.main import FOUND
     from spade_envs.cli.output import counted, echo_json, print_table, say
+    from spade_envs.gates.table import GATES, GATES_VERSION
 
+    gates = {GATES_VERSION: [gate.id for gate in GATES]}
     found = []
     checked = 0
     for opened in readable_stores(store):
         checked += len(opened.records())
-        found += [(opened.root, problem) for problem in opened.verify(deep=not quick)]
+        found += [(opened.root, problem) for problem in opened.verify(deep=not quick, gates=gates)]
     if as_json:
         echo_json([{"store": str(root), **_plain(problem)} for root, problem in found])
     elif found:

@@ -47,6 +47,11 @@ def skipped(message: str, **evidence: Json) -> Finding:
 NO_REFERENCE = "needs a reference solution; add solution()"
 
 
+def counted(number: int, noun: str) -> str:
+    """Return `1 level` or `2 levels`."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
 def fault_text(trace: Trace) -> str:
     """Return one line that says which fault ended an episode, and where."""
     fault = trace.fault

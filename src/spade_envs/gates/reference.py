@@ -10,6 +10,7 @@ from spade_envs.api.calls import parse_calls
 from spade_envs.gates.finding import (
     NO_REFERENCE,
     Finding,
+    counted,
     failed,
     fault_text,
     passed,
@@ -63,8 +64,9 @@ def reference_wins(subject: Subject) -> Finding:
                     f"{subject.top:g}; pay every merit once",
                     **trace.evidence(),
                 )
+    levels = counted(len(subject.levels), "level")
     return passed(
-        f"the reference wins on {len(subject.levels)} levels x {subject.seed_count} seeds",
+        f"the reference wins on {levels} x {subject.seed_count} seeds",
         success_rate=per_level,
         ceiling=subject.top,
     )

@@ -10,6 +10,7 @@ from spade_envs.api.published_names import forgotten
 from spade_envs.gates.finding import (
     MAX_EXAMPLES,
     Finding,
+    counted,
     failed,
     fault_text,
     passed,
@@ -52,8 +53,8 @@ def parses(subject: Subject) -> Finding:
     if not interface.has_hint and interface.api == "spade-1":
         return warned(f"class {interface.entry} has no hint(); regret cannot be measured")
     return passed(
-        f"one {interface.kind} environment, {interface.levels} levels, "
-        f"at most {interface.max_turns} turns",
+        f"one {interface.kind} environment, {counted(interface.levels, 'level')}, "
+        f"at most {counted(interface.max_turns, 'turn')}",
         entry=interface.entry,
     )
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from spade_envs.gates import GATES
 from spade_envs.gates.check import LEFT_OUT
+from spade_envs.gates.finding import counted
 from spade_envs.reports.entry import Entry, cut_off
 from spade_envs.reports.figures import Interval, Series, rate_of
 from spade_envs.types import GateResult
@@ -153,7 +154,9 @@ def _facts(entry: Entry) -> Iterator[tuple[str, str]]:
     if interface is not None:
         yield "class", interface.entry
         yield "summary", interface.summary
-        turns = f"{interface.levels} levels, at most {interface.max_turns} turns"
+        turns = (
+            f"{counted(interface.levels, 'level')}, at most {counted(interface.max_turns, 'turn')}"
+        )
         yield "kind", f"{interface.kind} ({interface.api}), {turns}"
         low, high = interface.reward_range
         yield "return", f"{low:g} to {high:g}"

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -253,15 +253,18 @@ class EnvStore:
         begun_ns = time.time_ns()
         return self._write_derived(index.rebuild(self.root), begun_ns)
 
-    def verify(self, deep: bool = False) -> list[Problem]:
+    def verify(
+        self, deep: bool = False, *, gates: Mapping[str, Collection[str]] | None = None
+    ) -> list[Problem]:
         """Check every file of the store; gives problems and notes, the former first.
 
         Args:
             deep: validate the reports as well. Running the gates again is the caller's part.
+            gates: by version of the gates, the ids that a report of it must hold.
         """
         from spade_envs.store.verify import verify
 
-        return verify(self.root, deep=deep)
+        return verify(self.root, deep=deep, gates=gates or {})
 
     def _refresh(self) -> None:
         begun_ns = time.time_ns()

@@ -137,6 +137,9 @@ def _certified(source: EnvSource, report: Report) -> Interface:
         raise NotCertified("the report has no interface: the source was never loaded")
     if not report.results:
         raise NotCertified("the report holds no gate's verdict")
+    held = [result.gate for result in report.results]
+    if len(set(held)) != len(held):
+        raise NotCertified("the report holds a gate's verdict twice")
     return report.interface
 
 

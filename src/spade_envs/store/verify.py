@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from types import MappingProxyType
+from typing import Literal, TypeAlias
 
 from spade_envs.errors import Corrupt, FormatTooNew, IdError, NotFound
 from spade_envs.ids import EnvId, check_name
@@ -25,6 +26,9 @@ _VERSION_FILES = frozenset(
 )
 
 
+Gates: TypeAlias = Mapping[str, Collection[str]]
+
+
 @dataclass(frozen=True, slots=True)
 class Problem:
     """Something in a store that is not as it should be."""
@@ -36,16 +40,19 @@ class Problem:
     severity: Literal["error", "note"] = "error"
 
 
-def verify(root: Path, *, deep: bool) -> list[Problem]:
+def verify(
+    root: Path, *, deep: bool, gates: Mapping[str, Collection[str]] = MappingProxyType({})
+) -> list[Problem]:
     """Return what is wrong with the store at `root`; notes come last.
 
     Args:
         root: folder of the store.
         deep: decode the reports and compare them with the sources as well.
+        gates: by version of the gates, the ids that a report of it must hold.
     """
     problems = [*_top(root), *_names(root)]
     for env_id in sorted(layout.scan(root)):
-        problems += _version(root, EnvId.parse(env_id), deep)
+        problems += _version(root, EnvId.parse(env_id), deep, gates)
     problems += _index(root)
     return sorted(problems, key=lambda problem: problem.severity)
 
@@ -84,7 +91,7 @@ def _names(root: Path) -> Iterator[Problem]:
             yield Problem("staging", path, "has no version; a writer was stopped", "note")
 
 
-def _version(root: Path, env_id: EnvId, deep: bool) -> Iterator[Problem]:
+def _version(root: Path, env_id: EnvId, deep: bool, gates: Gates) -> Iterator[Problem]:
     path = layout.version_path(env_id)
     for entry in _entries(root / path):
         if entry.name not in _VERSION_FILES or not entry.is_file(follow_symlinks=False):
@@ -109,10 +116,12 @@ def _version(root: Path, env_id: EnvId, deep: bool) -> Iterator[Problem]:
         # A withdrawn version may have lost its code on purpose; the tombstone stays.
         gone = not (root / source).exists() and (root / path / layout.TOMBSTONE).exists()
         yield Problem("source", source, str(error), "note" if gone else "error")
-    yield from _report(root, path, manifest, deep)
+    yield from _report(root, path, manifest, deep, gates)
 
 
-def _report(root: Path, path: str, manifest: Manifest, deep: bool) -> Iterator[Problem]:
+def _report(
+    root: Path, path: str, manifest: Manifest, deep: bool, gates: Gates
+) -> Iterator[Problem]:
     where = f"{path}/{layout.REPORT}"
     try:
         data = read_file(root, where, max_bytes=layout.MAX_REPORT_BYTES)
@@ -130,6 +139,13 @@ def _report(root: Path, path: str, manifest: Manifest, deep: bool) -> Iterator[P
         return
     if not report.accepted:
         yield Problem("report", where, "does not admit the source")
+    held = [result.gate for result in report.results]
+    twice = sorted({gate for gate in held if held.count(gate) > 1})
+    if twice:
+        yield Problem("report", where, f"holds {', '.join(twice)} more than once")
+    lacking = sorted(set(gates.get(report.gates_version, ())) - set(held))
+    if lacking:
+        yield Problem("report", where, f"lacks the verdicts of {', '.join(lacking)}")
     if report.source_sha256 != manifest.files[layout.SOURCE].sha256:
         yield Problem("report", where, "belongs to another source")
     if report.gates_version != manifest.report.gates_version:

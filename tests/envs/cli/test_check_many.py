@@ -249,3 +249,17 @@ def test_tables_fit_80_columns(place, command):
 
 def test_one_is_singular():
     assert [counted(n, "turn") for n in (0, 1, 2)] == ["0 turns", "1 turn", "2 turns"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("sums.py", "--quick", "--deep"), "exclude each other"),
+        (("sums.py", "--auditor", ""), "--auditor needs"),
+        (("rlve:/nowhere",), "names no problem"),
+        (("rlve:/nowhere#Sorting",), "no RLVE checkout"),
+    ],
+)
+def test_what_cannot_be_meant_is_wrong_usage(place, arguments, said):
+    code, _, err = run("check", *arguments, cwd=place)
+    assert (code, said in err) == (2, True)

@@ -102,8 +102,10 @@ def test_frameworks_need_a_name_and_an_installed_library(tmp_path):
         resolve("reasoning-gym:")
     with pytest.raises(ConfigError, match="pip install no_such_module_here"):
         resolve("gym:no_such_module_here:Foo-v0")
-    (target,) = resolve(f"rlve:{tmp_path}#Sorting")
-    assert "no RLVE checkout" in target.error
+    with pytest.raises(NotFound, match="no RLVE checkout"):
+        resolve(f"rlve:{tmp_path}#Sorting")
+    with pytest.raises(ConfigError, match="names no problem"):
+        resolve("rlve:/nowhere")
     (target,) = resolve("gym:a b:Foo-v0")
     assert "not the name of a module" in target.error
 

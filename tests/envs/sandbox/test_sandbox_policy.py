@@ -2,9 +2,11 @@
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
+from spade_envs.sandbox.names import ALLOWED_MODULES
 from spade_envs.sandbox.policy import MAX_CHARS, lint
 from spade_envs.types import EnvSource, Fault
 
@@ -249,3 +251,9 @@ def test_the_host_does_not_load_restrictedpython_to_play():
         [sys.executable, "-c", code], capture_output=True, text=True, check=True
     )
     assert result.stdout.strip() == "False"
+
+
+def test_the_modules_that_a_source_may_import_are_documented():
+    text = (Path(__file__).parents[3] / "docs/gates.md").read_text()
+    section = text.split("## What a source may import")[1].split("\n## ")[0]
+    assert {name for name in ALLOWED_MODULES if f"`{name}`" not in section} == set()

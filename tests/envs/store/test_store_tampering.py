@@ -1,10 +1,14 @@
 """One flipped bit anywhere in a registered environment is noticed, by `verify` and at load."""
 
+import re
+from dataclasses import replace
+
 import gymnasium as gym
 import pytest
 
 from envs.store.kit import PROVENANCE, report_of
-from spade_envs.errors import Corrupt
+from spade_envs.errors import Corrupt, NotCertified
+from spade_envs.manifest.canonical import encode_report, sealed, stamp
 from spade_envs.play import make_env
 from spade_envs.registration import register_store
 from spade_envs.sandbox import default_sandbox
@@ -108,3 +112,39 @@ def test_a_manifest_without_a_seal_is_read_and_noted(store):
         assert (problem.severity, "seal" in problem.message) == ("note", True)
     finally:
         path.write_bytes(good)
+
+
+def reseal(folder, report):
+    """Put another report in place, as one would who knows how seals are made."""
+    path = folder / "manifest.json"
+    old, new = (folder / "report.json").read_bytes(), encode_report(report)
+    (folder / "report.json").write_bytes(new)
+    text = path.read_text().replace(stamp(old).sha256, stamp(new).sha256)
+    text = re.sub(r'"seal": "\w+"', f'"seal": "{"0" * 64}"', text)
+    path.write_bytes(sealed(text.encode()))
+
+
+@pytest.mark.parametrize(
+    ("gates", "said"),
+    [((), "lacks the verdicts of L3.1"), (("L3.1", "L3.1"), "holds L3.1 more than once")],
+)
+def test_a_resealed_report_that_lacks_a_gate_or_holds_one_twice_is_noticed(tmp_path, gates, said):
+    store = open_store(tmp_path / "store", create=True)
+    source = EnvSource(code=CODE)
+    report = report_of(source)
+    good = report.results[0]
+    held = tuple(replace(good, gate=gate) for gate in ("L0.1", *gates))
+    other = replace(report, results=held)
+    store.add(source, report, PROVENANCE, name="zz-word")
+    reseal(store.root / "envs/zz-word/v0", other)
+    expected = {report.gates_version: ["L0.1", "L3.1"]}
+    assert [p.message for p in store.verify(deep=True, gates=expected)] == [said]
+    assert store.get("zz-word").title == "Maze"
+
+
+def test_a_report_that_holds_a_gate_twice_is_not_published(tmp_path):
+    store = open_store(tmp_path / "store", create=True)
+    source = EnvSource(code=CODE)
+    report = report_of(source)
+    with pytest.raises(NotCertified, match="twice"):
+        store.add(source, replace(report, results=report.results * 2), PROVENANCE)

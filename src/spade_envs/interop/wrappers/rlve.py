@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from spade_envs.errors import ConfigError, NotFound
 from spade_envs.interop.target import Library, Target
 from spade_envs.interop.wrappers import wrapped
 
@@ -60,8 +61,17 @@ class $cls(TextEnv):
 
 
 def names(rest: str) -> list[str]:
-    """Return what stands behind the prefix for each name after `#`, separated by commas."""
+    """Return what stands behind the prefix for each name after `#`, separated by commas.
+
+    Raises:
+        ConfigError: there is no name.
+        NotFound: there is no checkout.
+    """
     path, _, idents = rest.rpartition("#")
+    if not path:
+        raise ConfigError(f"rlve:{rest} names no problem; write rlve:PATH/TO/CHECKOUT#EnvName")
+    if not _is_checkout(path):
+        raise NotFound(f"{path} is no RLVE checkout; write rlve:PATH/TO/CHECKOUT#EnvName")
     return [f"{path}#{ident}" for ident in idents.split(",")]
 
 
@@ -70,8 +80,12 @@ def wrap(name: str) -> Target:
     path, _, ident = name.rpartition("#")
     label = f"rlve:{name}"
     root = Path(path).expanduser().absolute()
-    if not path or not (root / "Gym" / "environments").is_dir():
+    if not path or not _is_checkout(path):
         error = f"{path or name!r} is no RLVE checkout; write rlve:PATH/TO/CHECKOUT#EnvName"
         return Target(label=label, error=error)
     library = Library(name="rlve", modules=_MODULES, extra_path=(str(root),), licence="unknown")
     return wrapped(f"rlve:{ident}", _TEMPLATE, library, ident, ident=ident)
+
+
+def _is_checkout(path: str) -> bool:
+    return (Path(path).expanduser().absolute() / "Gym" / "environments").is_dir()
