@@ -176,7 +176,7 @@ class Agent(Section):
     mask_truncated: bool = False
     """Whether episodes that ran out of context are left out of the loss."""
     mask_malformed_calls: bool = False
-    """Whether tool calls that cannot be read are left out of the loss."""
+    """Whether episodes with a tool call that cannot be read are left out of the loss."""
     sampling: Sampling = Sampling()
 
     @model_validator(mode="after")

@@ -1,0 +1,91 @@
+import numpy as np
+import pytest
+
+from spade_train.batch import Solo
+from spade_train.config.sources import Memory
+from spade_train.errors import StateError
+from spade_train.loop.memory import examples, remember, warnings
+from spade_train.loop.spread import mine
+from spade_train.loop.state import Remembered, from_bytes
+from spade_train.loop.transcripts import transcripts
+from spade_train.rollouts.jobs import EpisodeJob
+from train.loop_fakes import FakeRollouts
+
+
+def _seen(name, success, regret=0.0, skill="optimization"):
+    return Remembered(
+        digest=name, skill=skill, success=success, regret=regret, title=name, summary="asks"
+    )
+
+
+def test_the_oldest_are_forgotten_and_repeats_renewed():
+    memory = remember((), [_seen("a", 0.5), _seen("b", 0.5), _seen("c", 0.5)], 3)
+    memory = remember(memory, [_seen("a", 0.7), _seen("d", 0.1)], 3)
+    assert [(each.digest, each.success) for each in memory] == [("c", 0.5), ("a", 0.7), ("d", 0.1)]
+
+
+def test_examples_are_drawn_from_those_with_the_greatest_regret_in_the_band():
+    memory = [_seen(f"e{n}", n / 10, regret=n / 10) for n in range(11)]
+    memory.append(_seen("other", 0.5, regret=9.0, skill="spatial-reasoning"))
+    settings = Memory(low=0.2, high=0.8, top=3, examples=2)
+    shown = {
+        digest
+        for seed in range(20)
+        for digest in examples(memory, settings, "optimization", np.random.default_rng(seed))
+    }
+    assert shown == {"e6", "e7", "e8"}
+
+
+def test_warnings_say_what_was_wrong():
+    memory = [_seen("hard", 0.05), _seen("good", 0.5), _seen("easy", 1.0)]
+    lines = warnings(memory, Memory(avoid=5), "optimization", np.random.default_rng(0))
+    assert sorted(lines) == [
+        "easy: asks (too easy: solved in 100% of the episodes)",
+        "hard: asks (too hard: solved in 5% of the episodes)",
+    ]
+
+
+class _Rank:
+    def __init__(self, rank, size):
+        self.rank, self.size = rank, size
+
+
+def test_work_is_shared_out_whole_and_environments_stay_together():
+    items = ["a", "a", "b", "c", "c", "b"]
+    assert mine(items, Solo()) == list(enumerate(items))
+    parts = [mine(items, _Rank(rank, 2), together=str) for rank in range(2)]
+    assert parts == [[(0, "a"), (1, "a"), (3, "c"), (4, "c")], [(2, "b"), (5, "b")]]
+    # Fewer environments than processes: their episodes are dealt out.
+    few = [mine(["a"] * 6, _Rank(rank, 3), together=str) for rank in range(3)]
+    assert [[place for place, _ in part] for part in few] == [[0, 3], [1, 4], [2, 5]]
+
+
+@pytest.mark.parametrize("data", [b"x", b"[]", b'{"format": 2}', b'{"format": 1, "state": {}}'])
+def test_a_damaged_state_is_refused(data):
+    with pytest.raises(StateError):
+        from_bytes(data)
+
+
+def test_the_transcript_shows_one_instance_in_both_arms():
+    jobs = [
+        EpisodeJob(
+            key=f"k{number}",
+            env=env,
+            level=0,
+            seed=seed,
+            hinted=hinted,
+            sample_seed=number,
+            update=0,
+        )
+        for number, (env, seed, hinted) in enumerate(
+            [("x", 1, False), ("e", 1, False), ("e", 2, False), ("e", 2, True)]
+        )
+    ]
+    played = FakeRollouts().act(jobs)
+    found = list(transcripts(played, "e"))
+    assert [(each["seed"], each["hinted"], each["hint"]) for each in found] == [
+        (2, False, ""),
+        (2, True, "first comes 2"),
+    ]
+    assert [each["seed"] for each in transcripts(played, "x")] == [1]
+    assert not list(transcripts(played, "y"))
