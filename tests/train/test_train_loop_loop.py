@@ -260,6 +260,31 @@ def test_difficulty_is_told_by_the_environments_alone_too():
     assert line["hint/words"] == 5.0
 
 
+@pytest.mark.parametrize(("skill", "training"), [(0.3, 0.5), (1.2, 1.0)])
+def test_a_regret_that_training_leaves_standing_halves_the_score(skill, training):
+    setting = config(
+        run__updates=3,
+        designer__interval=3,
+        designer__delay=2,
+        designer__environments=1,
+        designer__score={"name": "frontier"},
+        agent__episodes_per_env=64,
+        hint__episodes_per_env=64,
+        hint__replay_episodes=64,
+    )
+    loop, rollouts, book = make(setting, Solo(), rollouts=FakeRollouts(skill=0.3))
+    batches = [loop.batch(0)]
+    loop.updated(0, UpdateStats())
+    drive(loop, start=1, most=1)
+    rollouts.skill = skill  # what training made of the agent
+    batches.append(loop.batch(2))
+    loop.updated(2, UpdateStats())
+    hinted = {job.update for job in rollouts.played if job.hinted}
+    assert hinted == {0, 2}
+    (scored,) = book.of("scored")
+    assert scored["terms"]["training"] == pytest.approx(training, abs=0.15)
+
+
 def test_two_processes_share_the_work_and_agree():
     alone, _, book = make(config(designer__delay=1), Solo())
     whole = drive(alone)

@@ -63,6 +63,12 @@ class Config(Section):
                 "hint.episodes_per_env",
                 f"the score {designer.score.name} needs regret, so it must be > 0",
             )
+        if self.hint.replay_episodes and not 1 < designer.interval <= designer.delay + 1:
+            raise wrong(
+                "hint.replay_episodes",
+                "needs designer.interval > 1, and designer.delay >= interval - 1, so that the "
+                "score waits for them",
+            )
         longest = self.agent.max_context_tokens
         for key, role in (("agent", self.agent.sampling), ("designer", designer.sampling)):
             if role.max_tokens > longest:
@@ -85,4 +91,7 @@ class Config(Section):
         run, designer = self.run.updates, self.designer
         phases = -(-run // designer.interval) if designer.interval else 0
         hinted = phases * designer.environments * self.hint.episodes_per_env
+        if designer.interval:
+            replays = run // designer.interval
+            hinted += replays * designer.environments * self.hint.replay_episodes
         return run * self.episodes_per_update + hinted

@@ -197,5 +197,8 @@ class Hint(Section):
     """The environment's own `hint()`, or the policy after it has read the source."""
     episodes_per_env: Count = 8
     """Episodes with the hint of each new environment, at its design update."""
+    replay_episodes: Count = 0
+    """Episodes with the hint of each environment at the last update before new ones come: the score
+    `frontier` pays less for a regret that training left standing."""
     sampling: Sampling = Sampling(temperature=0.3, max_tokens=2048)
     """Of the policy, when it writes hints."""

@@ -119,7 +119,7 @@ class Designing:
     def _streamed(self, before: LoopState, update: int) -> Phase:
         asked, state = self.desk.jobs(before, update=update, attempt=0, slots=range(self._slots))
         drafts: list[Draft] = []
-        known = self._known(before)
+        known, hinted = self._known(before), self.config.hint.episodes_per_env
 
         def jobs() -> Iterator[EpisodeJob]:
             place = 0
@@ -127,7 +127,7 @@ class Designing:
                 drafts.append(draft)
                 if draft.env is not None:
                     yield from env_jobs(
-                        self.config, before, draft.live, place=place, update=update, fresh=True
+                        self.config, before, draft.live, place=place, update=update, hinted=hinted
                     )
                     place += 1
 

@@ -18,7 +18,7 @@ from spade_train.config import Config
 from spade_train.delayed import DueDesign
 from spade_train.loop.outcomes import Outcome
 from spade_train.loop.state import LiveEnv, LoopState, Remembered
-from spade_train.measure import Measurement, measure
+from spade_train.measure import Measurement, measure, persistence
 from spade_train.potential import Potential
 from spade_train.scores import Score, designer_scores
 from spade_train.types import Role
@@ -137,7 +137,16 @@ def _measured(due: DueDesign, envs: Mapping[str, LiveEnv]) -> Measurement | None
     if due.sample.env is None or not due.results:
         return None
     env = envs[due.sample.env]
-    return measure(due.results, skill=env.skill, chance=env.chance, hint=env.hint)
+    # The regret that counts is that of the new environment; how much is left of it is a factor.
+    new = [each for each in due.results if each.update == env.update or not each.hinted]
+    later = [each for each in due.results if each.update > env.update]
+    left = 0.0
+    if any(each.hinted for each in later):
+        before = measure(new, skill=env.skill).regret
+        after = measure(later, skill=env.skill).regret
+        if before is not None and after is not None:
+            left = persistence(before, after)
+    return measure(new, skill=env.skill, chance=env.chance, hint=env.hint, persistence=left)
 
 
 def _designer(config: Config, designs: Sequence[Scored], episodes: int) -> Advantages:

@@ -19,7 +19,7 @@ _SEEDS = 2**31
 
 
 def play_jobs(
-    config: Config, state: LoopState, envs: Sequence[LiveEnv], *, update: int, fresh: bool
+    config: Config, state: LoopState, envs: Sequence[LiveEnv], *, update: int, hinted: int
 ) -> tuple[EpisodeJob, ...]:
     """Return the episodes of one update, environment by environment.
 
@@ -28,17 +28,17 @@ def play_jobs(
         state: what is known of the levels.
         envs: the environments to play; one may stand there twice.
         update: number of the update.
-        fresh: whether they are new, so that both arms play.
+        hinted: episodes with the hint of each environment, >= 0.
     """
     return tuple(
         job
         for place, env in enumerate(envs)
-        for job in env_jobs(config, state, env, place=place, update=update, fresh=fresh)
+        for job in env_jobs(config, state, env, place=place, update=update, hinted=hinted)
     )
 
 
 def env_jobs(
-    config: Config, state: LoopState, env: LiveEnv, *, place: int, update: int, fresh: bool
+    config: Config, state: LoopState, env: LiveEnv, *, place: int, update: int, hinted: int
 ) -> list[EpisodeJob]:
     """Return the episodes of one environment, the `place`-th of an update; see `play_jobs`."""
     rng = np.random.default_rng([config.run.seed, update, _PLAY, place])
@@ -51,10 +51,9 @@ def env_jobs(
         for number, instance in enumerate(instances)
         for repeat in range(config.agent.episodes_per_instance)
     ]
-    if fresh:
-        for repeat, number in enumerate(_hinted(config.hint.episodes_per_env, count)):
-            key = f"u{update}/{place}/{number}/h{repeat}"
-            jobs.append(_job(config, env, key, *instances[number], update, hinted=True))
+    for repeat, number in enumerate(_hinted(hinted, count)):
+        key = f"u{update}/{place}/{number}/h{repeat}"
+        jobs.append(_job(config, env, key, *instances[number], update, hinted=True))
     return jobs
 
 

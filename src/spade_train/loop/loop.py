@@ -202,7 +202,8 @@ class Loop:
         if phase.played:
             plays = Plays.alone(phase.played)
         else:
-            jobs = play_jobs(config, state, envs, update=update, fresh=bool(fresh))
+            hinted = self._hinted(update, fresh=bool(fresh))
+            jobs = play_jobs(config, state, envs, update=update, hinted=hinted)
             if config.hint.writer == "policy":
                 jobs, state = self._acting.with_hints(jobs, state)
             plays = self._acting.play(jobs)
@@ -215,6 +216,14 @@ class Loop:
         self._values |= hint_metrics([state.waiting[env.digest] for env in fresh])
         due, delayed = state.delayed.due(update)
         return self._train(update, replace(state, delayed=delayed), plays, due)
+
+    def _hinted(self, update: int, *, fresh: bool) -> int:
+        """Return how often each environment is played with the hint in an update."""
+        interval, hint = self.config.designer.interval, self.config.hint
+        if fresh:
+            return hint.episodes_per_env
+        last = interval > 1 and (update + 1) % interval == 0
+        return hint.replay_episodes if last else 0
 
     def _counted(
         self, update: int, state: LoopState, envs: Sequence[LiveEnv], plays: Plays
