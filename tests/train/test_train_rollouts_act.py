@@ -1,3 +1,5 @@
+import sys
+
 import gymnasium as gym
 import pytest
 
@@ -138,6 +140,17 @@ def test_jobs_may_come_while_others_are_played(tmp_path):
     done = act(jobs(), engine=engine, form=FORM, shelf=shelf, settings=settings)
     assert [one.job.seed for one in done.played] == [100, 101, 102, 103]
     assert sampled_before == [0, 0, 1, 1]
+
+
+def test_only_so_many_environments_are_loaded_at_once(tmp_path, monkeypatch):
+    codes = [COUNT.replace("Count {", f"{word} Count {{") for word in "abcde"]
+    shelf, digests = stocked(tmp_path, *codes)
+    monkeypatch.setattr(sys.modules["spade_train.rollouts.act"], "MOST_ENVS", 2)
+    engine, done = run(shelf, [job(env, n) for env in digests for n in range(2)])
+    assert all(one.result.success for one in done.played)
+    for batch in engine.batches:
+        assert len({key.partition("/")[0] for key in batch}) <= 2
+    assert len(engine.batches[0]) == 4
 
 
 def test_an_episode_ends_at_most_turns_and_where_the_window_ends(tmp_path):

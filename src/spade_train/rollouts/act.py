@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from itertools import islice
 from typing import Protocol
 
 from spade_envs.types import EnvSource
@@ -22,6 +21,30 @@ from spade_train.rollouts.live import Live, begun
 from spade_train.rollouts.settings import ActSettings
 from spade_train.rollouts.stage import Scene, Seat, Stage
 from spade_train.tokens import ChatFormat
+
+MOST_ENVS = 64
+"""Environments in play at once: each has a process."""
+
+
+class _Queue:
+    """Jobs that wait for room."""
+
+    def __init__(self, jobs: Iterator[EpisodeJob]) -> None:
+        self._jobs = jobs
+        self._next: EpisodeJob | None = None
+
+    def take(self, room: int, seated: set[str]) -> list[EpisodeJob]:
+        """Return the next jobs for which there is room, of episodes and of environments."""
+        taken: list[EpisodeJob] = []
+        while len(taken) < room:
+            job = self._next or next(self._jobs, None)
+            self._next = job
+            if job is None or (job.env not in seated and len(seated) >= MOST_ENVS):
+                break
+            self._next = None
+            seated.add(job.env)
+            taken.append(job)
+        return taken
 
 
 class Sources(Protocol):
@@ -107,7 +130,7 @@ def stream(
     scene: Scene,
 ) -> Iterator[Played]:
     """Yield episodes as they end; see `act`."""
-    waiting = iter(jobs)
+    waiting = _Queue(iter(jobs))
     live: list[Live] = []
     while True:
         over = [one for one in live if one.played is not None]
@@ -116,7 +139,7 @@ def stream(
             scene.leave([one.job.key for one in over])
         yield from (one.played for one in over if one.played is not None)
         live = [one for one in live if one.played is None]
-        new = list(islice(waiting, settings.live_episodes - len(live)))
+        new = waiting.take(settings.live_episodes - len(live), {one.job.env for one in live})
         if not live and not new:
             return
         with clock.on("play"):

@@ -78,7 +78,7 @@ class Stage:
         most_open: environments that stay loaded while nobody plays them, >= 0.
     """
 
-    def __init__(self, workers: int = 1, *, most_open: int = 32) -> None:
+    def __init__(self, workers: int = 1, *, most_open: int = 16) -> None:
         self._threads = ThreadPoolExecutor(workers) if workers > 1 else None
         self._most_open = most_open
         self._tables: dict[str, Table] = {}
