@@ -383,7 +383,7 @@ def test_commands_show_the_resolved_configuration():
 
 
 def test_replays_with_the_hint_need_a_score_that_waits_for_them():
-    with pytest.raises(ConfigError, match=r"hint\.replay_episodes needs designer\.interval > 1"):
+    with pytest.raises(ConfigError, match=r"hint\.replay_episodes: needs designer\.interval > 1"):
         resolve("quickstart", settings=["hint.replay_episodes=4"])
     config = resolve("paper-games-4b", settings=["hint.replay_episodes=8"])
     assert config.planned_episodes - resolve("paper-games-4b").planned_episodes == 100 * 24 * 8
