@@ -50,7 +50,7 @@ def test_a_store_becomes_a_pool_without_what_is_held_out_or_of_another_kind():
     pool = pool_of(games, records, {digest("b")})
     assert [env.digest for env in pool] == [digest("a")]
     assert pool[0].levels == 3
-    with pytest.raises(ConfigError, match=r"pool\.source = 'none' holds no environment"):
+    with pytest.raises(ConfigError, match=r"the store of pool\.source holds no environment"):
         pool_of(games, records, {digest("a"), digest("b")})
 
 
@@ -148,3 +148,21 @@ def test_weighted_levels_leave_what_is_always_won():
     drive(loop, most=4)
     late = Counter(job.level for job in rollouts.played if job.update == 3)
     assert late[1] > late[0]
+
+
+def test_something_is_played_until_a_program_is_accepted():
+    spare = [LiveEnv(digest=digest(f"s{n}"), skill="optimization", levels=2) for n in range(9)]
+    rollouts = FakeRollouts(refuse=["/0"])
+    loop, _, book = make(config(), Solo(), rollouts=rollouts, fallback=spare)
+    batch = loop.batch(0)
+    loop.updated(0, UpdateStats())
+    played = {job.env for job in rollouts.played}
+    assert len(played) == 4
+    assert played <= {env.digest for env in spare}
+    assert not any(job.hinted for job in rollouts.played)
+    assert sum(row.role == Role.AGENT for row in batch.rows) == 32
+    rollouts.refuse = ["/1/0"]
+    loop.batch(1)
+    late = {job.env for job in rollouts.played if job.update == 1}
+    assert not late & {env.digest for env in spare}
+    assert book.metrics[0]["designer/acceptance"] == 0.0

@@ -8,7 +8,7 @@ from typing import Literal, Self
 from pydantic import Field, model_validator
 
 from spade_envs.types import COGNITIVE_SKILLS, Skill
-from spade_train.config.base import Above0, Amount, Count, Positive, Section, Share, wrong
+from spade_train.config.base import Above0, Amount, Count, Positive, Section, Share, Text, wrong
 from spade_train.frontier import FrontierSettings
 from spade_train.potential import Potential
 from spade_train.scores import ScoreName, ScoreSettings
@@ -121,6 +121,9 @@ class Designer(Section):
     """Briefs tried for one environment until a program is accepted."""
     repair_turns: Count = 0
     """Times that a refused program goes back to the designer with the evidence."""
+    fallback: Text = Field(default="none", min_length=1)
+    """What is played as long as no program was accepted: `starter`, the bundled store; the path of
+    a store; `none` plays nothing. For models that rarely write a valid program."""
     skills: tuple[Skill, ...] = COGNITIVE_SKILLS
     skills_per_epoch: Count = 0
     """Skills of one design phase, in rotation; 0 takes all."""

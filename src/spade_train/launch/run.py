@@ -76,8 +76,9 @@ def _run(opened: Opened, world: World, interrupts: Interrupts, watch: Watch | No
     config = opened.config
     held = _in_turn(world, lambda: open_heldout(config, opened.path / HELD_OUT))
     pool_store, pool = _pool(config, held)
+    spare_store, spare = _stocked(config, "designer.fallback", config.designer.fallback, held)
     model, tokenizer = load_policy(config)
-    stores = [store for store in (pool_store, held.store) if store is not None]
+    stores = [store for store in (pool_store, spare_store, held.store) if store is not None]
     with (
         Machines(opened, model, tokenizer, world, stores) as machines,
         _book(opened, watch) as book,
@@ -91,6 +92,7 @@ def _run(opened: Opened, world: World, interrupts: Interrupts, watch: Watch | No
             corpus=_corpus(config),
             held=held.held,
             pool=pool,
+            fallback=spare,
             interrupted=interrupts.reason,
             family=_family,
         )
@@ -140,10 +142,17 @@ def _in_turn(world: World, make: Callable[[], T]) -> T:
 def _pool(config: Config, held: HeldStore) -> tuple[EnvStore | None, Sequence[LiveEnv]]:
     """Return the store of a fixed pool that is there already, and its environments."""
     source = config.pool.source
-    if source in ("none", "designer"):
+    return (None, ()) if source == "designer" else _stocked(config, "pool.source", source, held)
+
+
+def _stocked(
+    config: Config, key: str, source: str, held: HeldStore
+) -> tuple[EnvStore | None, Sequence[LiveEnv]]:
+    """Return the store that a key names, and what is played of it."""
+    if source == "none":
         return None, ()
     store = open_store(starter_path() if source == "starter" else source)
-    return store, pool_of(config, store.records(), held.held.digests)
+    return store, pool_of(config, store.records(), held.held.digests, key=key)
 
 
 def _corpus(config: Config) -> Corpus | None:

@@ -50,6 +50,7 @@ class Loop:
         corpus: Corpus | None = None,
         held: HeldOut | None = None,
         pool: Sequence[LiveEnv] = (),
+        fallback: Sequence[LiveEnv] = (),
         interrupted: Callable[[], str] = lambda: "",
         family: Callable[[str], str] = lambda code: "",
     ) -> None:
@@ -64,12 +65,13 @@ class Loop:
             corpus: documents for briefs; None designs without.
             held: held-out environments; None evaluates nothing.
             pool: environments of a fixed pool that is there already.
+            fallback: what is played as long as no program was accepted.
             interrupted: says why the run is to stop after this update; empty if it is not.
             family: names the family of a source for the records.
         """
         self.config, self.rollouts, self.book, self.world = config, rollouts, book, world
         self.held = held or HeldOut()
-        self._interrupted = interrupted
+        self._interrupted, self._fallback = interrupted, tuple(fallback)
         self._acting = Acting(config, rollouts, world)
         self._designing = Designing(
             config,
@@ -194,7 +196,7 @@ class Loop:
         if is_design_update(update, config.designer.interval):
             phase = self._designing.phase(state, update)
         state, fresh = phase.state, phase.fresh
-        envs = list(state.active)
+        envs = list(state.active) or pools.stand_ins(config, self._fallback, update)
         if state.cursor is not None:
             places, cursor = state.cursor.draw(config.designer.environments)
             state = replace(state, cursor=cursor)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 
+import numpy as np
+
 from spade_envs.design.brief import CHALLENGES
 from spade_envs.errors import ConfigError
 from spade_envs.types import Record
@@ -14,12 +16,13 @@ from spade_train.loop.phase import Draft
 from spade_train.loop.state import LiveEnv, LoopState
 from spade_train.pool import PoolCursor
 
+_STAND_INS = 2
 _ROUNDS = 20
 """Times that the untrained designer is asked for what is missing."""
 
 
 def pool_of(
-    config: Config, records: Sequence[Record], held: Collection[str]
+    config: Config, records: Sequence[Record], held: Collection[str], *, key: str = "pool.source"
 ) -> tuple[LiveEnv, ...]:
     """Return the environments of a store that make a pool, without those that are held out.
 
@@ -27,6 +30,7 @@ def pool_of(
         config: its `setting` decides which kinds are played.
         records: all records of the store.
         held: digests of held-out environments.
+        key: what named the store in the configuration, for the message.
 
     Raises:
         ConfigError: nothing is left.
@@ -45,11 +49,17 @@ def pool_of(
     )
     if not found:
         raise ConfigError(
-            f"pool.source = {config.pool.source!r} holds no environment for setting = "
-            f"{config.setting!r} that is not held out; name another store, or another "
-            "evaluation.source"
+            f"the store of {key} holds no environment for setting = {config.setting!r} that is "
+            "not held out; name another store, or another evaluation.source"
         )
     return found
+
+
+def stand_ins(config: Config, envs: Sequence[LiveEnv], update: int) -> list[LiveEnv]:
+    """Return as many of some environments as an update plays, drawn anew for each update."""
+    rng = np.random.default_rng([config.run.seed, update, _STAND_INS])
+    places = rng.permutation(len(envs))[: config.designer.environments]
+    return [envs[int(place)] for place in places]
 
 
 def with_pool(state: LoopState, envs: Sequence[LiveEnv], seed: int) -> LoopState:
