@@ -19,13 +19,14 @@ from spade_train.nano.data import demo_sample, design_sample
 from spade_train.nano.designer import NanoDesigner
 from spade_train.nano.families import FAMILIES, Draw
 from spade_train.nano.judge import judge
-from spade_train.nano.model import new_model, save
+from spade_train.nano.model import load, new_model, save
+from spade_train.nano.play import play_judge, play_table
 from spade_train.nano.tokens import train_tokenizer
 from spade_train.nano.train import Settings, train
 
 _log = logging.getLogger(__name__)
 _TOKENIZER_PROGRAMS = 4000
-_TOKENIZER_DEMOS = 600
+_TOKENIZER_DEMOS = 2000
 
 
 def built_in_passages() -> list[str]:
@@ -34,10 +35,13 @@ def built_in_passages() -> list[str]:
     return [corpus.passage(index).text for index in range(len(corpus))]
 
 
-def bootstrap(settings: Settings, out: Path, *, samples: int = 96) -> dict[str, Any]:
+def bootstrap(
+    settings: Settings, out: Path, *, samples: int = 96, episodes: int = 25
+) -> dict[str, Any]:
     """Train tokenizer and model, write them to `out`, and return settings and figures.
 
-    At the end `samples` programs are sampled and judged by the gates.
+    At the end `samples` programs are sampled and judged by the gates, and `episodes` are played of
+    every family at every level with and without the hint.
     """
     passages = built_in_passages()
     designs = [
@@ -49,7 +53,10 @@ def bootstrap(settings: Settings, out: Path, *, samples: int = 96) -> dict[str, 
     ]
     tokenizer = train_tokenizer(
         [sample.texts[1] for sample in designs],
-        [*(sample.texts[0] for sample in designs), *("\n".join(demo.texts) for demo in demos)],
+        [
+            *(sample.texts[0] for sample in designs),
+            *(text for demo in demos for text in demo.texts),
+        ],
         vocabulary=settings.vocabulary,
     )
     model = new_model(tokenizer, settings.seed)
@@ -61,6 +68,9 @@ def bootstrap(settings: Settings, out: Path, *, samples: int = 96) -> dict[str, 
     if samples:
         judged = judge(NanoDesigner(out), passages, samples=samples, seed=settings.seed + 1)
         written["designer"] = judged.as_json()
+    if episodes:
+        cells = play_judge(*load(out), episodes=episodes, seed=settings.seed + 1)
+        written["agent"] = play_table(cells)
     (out / "bootstrap.json").write_text(json.dumps(written, indent=2) + "\n", encoding="utf-8")
     return written
 
@@ -74,10 +84,12 @@ def _report(step: int, loss: float) -> None:
 @click.option("--seed", default=0, show_default=True)
 @click.option("--steps", default=Settings().steps, show_default=True, help="Optimizer steps.")
 @click.option("--samples", default=96, show_default=True, help="Programs to judge at the end.")
-def main(out: Path, seed: int, steps: int, samples: int) -> None:
+@click.option("--episodes", default=25, show_default=True, help="Episodes to play per cell.")
+def main(out: Path, seed: int, steps: int, samples: int, episodes: int) -> None:
     """Train the tiny designer from nothing; prints the figures as JSON."""
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s")
-    click.echo(json.dumps(bootstrap(Settings(seed=seed, steps=steps), out, samples=samples)))
+    settings = Settings(seed=seed, steps=steps)
+    click.echo(json.dumps(bootstrap(settings, out, samples=samples, episodes=episodes)))
 
 
 if __name__ == "__main__":

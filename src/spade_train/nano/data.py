@@ -11,11 +11,21 @@ from typing import Any
 
 from spade_envs.api.loading import find_entry
 from spade_envs.api.text import TextEnv
-from spade_train.nano.families import Draw
+from spade_train.nano.families import PLAYED, Draw
 from spade_train.nano.programs import draw_condition, write_program
 
-DEMO_SHARE = 0.08
+DEMO_SHARE = 0.7
 """Share of samples in which the assistant plays an environment instead of writing one."""
+
+DRILLS = 7000
+"""Samples at the beginning of a run in which the episodes are long."""
+
+_WEIGHTS = [1.0 if family.kind == "text" else 0.2 for family in PLAYED]
+"""Episodes with tools are several times as long."""
+_STEPS = (20, 20, 18, 15, 11, 8, 5, 3)
+"""How likely a played instance has 0, 1, 2, ... steps more than the family's shortest."""
+_DRILLS = (0, 0, 1, 1, 1, 1, 1, 1, 1, 1)
+"""The same for the first samples: long ones, of which more tokens are learnt."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,25 +51,51 @@ def design_sample(draw: Draw, passages: list[str]) -> Conversation:
     return Conversation((condition.line(), write_program(draw, condition).code))
 
 
-def demo_sample(draw: Draw, passages: list[str]) -> Conversation:
-    """Return a won episode of a random program, in half of them with its hint."""
-    program = write_program(draw, draw_condition(draw, passages))
-    env = load_own(program.code)(level=draw.pick((0, 0, 0, 1)))
-    observation, _ = env.reset(seed=draw.int(0, 2**31 - 1))
-    if draw.int(0, 1):
+def demo_sample(draw: Draw, passages: list[str], *, drill: bool = False) -> Conversation:
+    """Return a won episode of a program that can be learnt, in half of them with its hint.
+
+    Short episodes are likeliest, so that success falls with the level; drills are long.
+    """
+    family = draw.weighted(PLAYED, _WEIGHTS)
+    chances = _DRILLS if drill else _STEPS
+    steps = draw.weighted(range(len(chances)), chances)
+    if family.kind == "tool":
+        steps //= 3
+    env = load_own(write_program(draw, draw_condition(draw, passages), family, steps).code)()
+    return won_episode(env, seed=draw.int(0, 2**31 - 1), hinted=bool(draw.int(0, 1)))
+
+
+def won_episode(env: TextEnv, *, seed: int, hinted: bool) -> Conversation:
+    """Return the episode of the reference; with the hint it leaves out what the hint spares."""
+    observation, _ = env.reset(seed=seed)
+    actions = env.solution()
+    if hinted:
         observation = f"{observation}\nHint: {env.hint()}"
+        if len(actions) > 2 and _wins(env, seed, actions[1:]):
+            actions = actions[1:]
+        env.reset(seed=seed)
     texts = [observation]
-    for action in env.solution():
+    for action in actions:
         texts.append(action)
         texts.append(env.step(action)[0])
     return Conversation(tuple(texts[:-1]))
 
 
+def _wins(env: TextEnv, seed: int, actions: list[str]) -> bool:
+    env.reset(seed=seed)
+    for action in actions:
+        _, _, terminated, truncated, info = env.step(action)
+        if terminated or truncated:
+            return bool(info["success"])
+    return False
+
+
 def sample(seed: int, number: int, passages: list[str]) -> Conversation:
     """Return sample `number` of a run."""
     draw = Draw(f"{seed}/{number}")
-    make = demo_sample if draw.int(1, 100) <= DEMO_SHARE * 100 else design_sample
-    return make(draw, passages)
+    if draw.int(1, 100) > DEMO_SHARE * 100:
+        return design_sample(draw, passages)
+    return demo_sample(draw, passages, drill=number < DRILLS)
 
 
 def encode(

@@ -59,6 +59,8 @@ def new_model(tokenizer: Any, seed: int) -> Any:
     torch = need_torch()
     from transformers import LlamaConfig, LlamaForCausalLM
 
+    from spade_train.nano.start import set_lookups
+
     torch.manual_seed(seed)
     config = LlamaConfig(
         vocab_size=len(tokenizer),
@@ -67,7 +69,9 @@ def new_model(tokenizer: Any, seed: int) -> Any:
         pad_token_id=tokenizer.pad_token_id,
         **SHAPE,
     )
-    return LlamaForCausalLM(config)
+    model = LlamaForCausalLM(config)
+    set_lookups(model, seed)
+    return model
 
 
 def load(folder: Path = WEIGHTS) -> tuple[Any, Any]:

@@ -17,6 +17,8 @@ from spade_train.nano.topics import GENERAL, TOPICS, telling_words, topics_of
 
 _CHALLENGES: tuple[Challenge, ...] = ("easy", "medium", "hard")
 _FALLBACK_WORD = "item"
+_HARD = 0.5
+"""How much less likely a family is that the tiny agent cannot play."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,40 +79,35 @@ def choose_family(draw: Draw, condition: Condition) -> Family:
     of_kind = [family for family in FAMILIES if family.kind == condition.kind]
     fitting = [family for family in of_kind if condition.skill in family.skills] or of_kind
     weights = [
-        1.0 + 2.0 * sum(topic in family.topics for topic in condition.topics) for family in fitting
+        (1.0 if family.least else _HARD)
+        * (1.0 + 2.0 * sum(topic in family.topics for topic in condition.topics))
+        for family in fitting
     ]
     return draw.weighted(fitting, weights)
 
 
 _SUMMARIES = (
-    ("Carry ", "fold"),
-    ("Raise ", "power"),
-    ("Write ", "base"),
-    ("Change a list", "lists"),
-    ("Change the letters", "words"),
-    ("Find the rule", "series"),
-    ("Find all", "rules"),
-    ("Put ", "order"),
-    ("Count ", "sieve"),
-    ("Follow a", "walk"),
-    ("Turn ", "grid"),
-    ("Choose the", "knapsack"),
-    ("Find the ", "route"),
-    ("Choose ", "best"),
-    ("Tell ", "intervene"),
-    ("Trace ", "ripple"),
     ("Follow links", "hops"),
-    ("Keep ", "tally"),
-    ("Bring a ", "reach"),
-    ("Bring an ", "reach"),
+    ("Put ", "ranks"),
+    ("Trace ", "ripple"),
+    ("Replace ", "decode"),
+    ("Change every", "shift"),
+    ("Keep totals", "totals"),
+    ("Change the letters", "words"),
+    ("Choose the best", "picks"),
+    ("Count ", "tally"),
+    ("Move ", "walk"),
+    ("Raise ", "power"),
+    ("Find the rule", "series"),
+    ("Turn ", "grid"),
     ("Look up", "retrieve"),
     ("Go from", "chained"),
     ("Pick ", "choose"),
     ("Read ", "retry"),
-    ("Bring ", "stock"),
-    ("Move ", "transfer"),
+    ("Keep stock", "stock"),
     ("Take ", "flow"),
 )
+_CHOICES = (("by price.", "cheapest"), ("worth most.", "knapsack"), ("of a row.", "fronts"))
 _DOCSTRING = re.compile(r'^    """(.*)"""$', re.MULTILINE)
 
 
@@ -118,11 +115,18 @@ def family_of(code: str) -> str | None:
     """Return the family of a program in the generator's manner by its summary; None if unknown."""
     found = _DOCSTRING.search(code)
     summary = found[1] if found else ""
-    return next((name for start, name in _SUMMARIES if summary.startswith(start)), None)
+    starts = (name for start, name in _SUMMARIES if summary.startswith(start))
+    ends = (name for end, name in _CHOICES if summary.endswith(end))
+    return next(ends, next(starts, None))
 
 
-def write_program(draw: Draw, condition: Condition, family: Family | None = None) -> Program:
-    """Return a program that answers the condition."""
+def write_program(
+    draw: Draw, condition: Condition, family: Family | None = None, steps: int | None = None
+) -> Program:
+    """Return a program that answers the condition.
+
+    With `steps`, level 0 has that many steps more than the family's shortest instance.
+    """
     family = family or choose_family(draw, condition)
-    theme = Theme(draw.pick(condition.words), condition.challenge)
+    theme = Theme(draw.pick(condition.words), condition.challenge, steps)
     return Program(family.name, family.write(draw, theme))

@@ -44,7 +44,9 @@ class Sampled:
     """Whether the model ended by itself; otherwise it was cut off."""
 
 
-def sample(model: Any, rows: Sequence[Row], *, end: int, min_p: float = 0.1) -> list[Sampled]:
+def sample(
+    model: Any, rows: Sequence[Row], *, end: int, min_p: float = 0.1, together: int = _ROWS
+) -> list[Sampled]:
     """Return a continuation of every row, in order.
 
     Args:
@@ -52,11 +54,12 @@ def sample(model: Any, rows: Sequence[Row], *, end: int, min_p: float = 0.1) -> 
         rows: what to continue; each needs room within the model's longest conversation.
         end: token that ends a continuation.
         min_p: tokens less likely than this share of the likeliest one are left out, in [0, 1].
+        together: rows that are computed at once, at least 1.
     """
     found: list[Sampled] = []
     with one_thread():
-        for start in range(0, len(rows), _ROWS):
-            found += _sample_block(model, rows[start : start + _ROWS], end, min_p)
+        for start in range(0, len(rows), together):
+            found += _sample_block(model, rows[start : start + together], end, min_p)
     return found
 
 

@@ -38,17 +38,29 @@ def recurring_lines(programs: Sequence[str], most: int) -> list[str]:
     return [line for _, line in sorted(frequent, reverse=True)[:most]]
 
 
+_CALLS = ('<tool_call>{"name": "', '", "arguments": {"', '"}}</tool_call>', "}}</tool_call>")
+"""Recurring parts of tool calls, each a token of its own."""
+
+
 def train_tokenizer(
-    programs: Sequence[str], others: Sequence[str], *, vocabulary: int = 2048, lines: int = 400
+    programs: Sequence[str],
+    others: Sequence[str],
+    *,
+    vocabulary: int = 2048,
+    lines: int = 400,
+    spoken: int = 8,
 ) -> Any:
     """Return a `PreTrainedTokenizerFast` trained on programs and on other texts.
 
-    It is lossless for any text: every byte is a token of its own.
+    It is lossless for any text: every byte is a token of its own. Up to `lines` lines of programs
+    and `spoken` lines of other texts become whole tokens.
     """
     from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, pre_tokenizers, trainers
     from transformers import PreTrainedTokenizerFast
 
     whole = recurring_lines(programs, lines)
+    said = recurring_lines(others, spoken)
+    whole = [*dict.fromkeys([*_CALLS, *said, *whole])]
     tokenizer = Tokenizer(models.BPE())
     tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
         [
@@ -64,8 +76,9 @@ def train_tokenizer(
         show_progress=False,
     )
     known = set(whole)
-    rest = ["".join(x for x in _LINE.findall(text) if x not in known) for text in programs]
-    tokenizer.train_from_iterator([*rest, *others], trainer)
+    texts = [*programs, *others]
+    rest = ["".join(x for x in _LINE.findall(text) if x not in known) for text in texts]
+    tokenizer.train_from_iterator(rest, trainer)
     tokenizer.add_tokens([AddedToken(line, normalized=False) for line in whole])
     fast = PreTrainedTokenizerFast(
         tokenizer_object=tokenizer,

@@ -24,7 +24,7 @@ class Settings:
     """Settings of a bootstrap run; with the same ones, the same weights come out."""
 
     seed: int = 0
-    steps: int = 1500
+    steps: int = 2300
     tokens_per_step: int = 3000
     matrix_lr: float = 5e-3
     """Greatest learning rate of the hidden matrices (Muon, scaled to AdamW's step size)."""
@@ -75,9 +75,8 @@ def _train(
     muon, adam = _optimizers(model)
     started, tokens, recent = time.process_time(), 0, []
     model.train()
-    for step, batch in zip(
-        range(settings.steps), _batches(settings, tokenizer, passages), strict=False
-    ):
+    samples = _batches(settings, tokenizer, passages)
+    for step, batch in zip(range(settings.steps), samples, strict=False):
         loss = _loss(model, batch, tokenizer.pad_token_id)
         loss.backward()
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
@@ -128,7 +127,8 @@ def _batches(
     while True:
         pool: list[tuple[list[int], list[bool]]] = []
         while len(pool) < settings.pool:
-            item = encode(sample(settings.seed, number, passages), tokenizer, MAX_TOKENS)
+            made = sample(settings.seed, number, passages)
+            item = encode(made, tokenizer, MAX_TOKENS)
             number += 1
             if item is not None:
                 pool.append(item)

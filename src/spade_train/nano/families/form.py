@@ -40,9 +40,9 @@ $hint
         return [self.want]
 ''')
 
-_TURNS = Template('''\
+_ROUNDS = Template('''\
 from spade_envs.api import TextEnv, answer_of
-$imports
+
 
 class $name(TextEnv):
     """$doc"""
@@ -54,14 +54,18 @@ class $name(TextEnv):
         super().reset(seed=seed, options=options)
 $reset
 
-$helper    def step(self, action):
-$step
+    def step(self, action):
+        if answer_of(action).upper() != self.path[self.turn - 1]:
+            return self.lose("$wrong")
+        if self.turn == self.n:
+            return self.win("$right")
+        return self.go_on(self.asks[self.turn])
 
     def hint(self):
 $hint
 
     def solution(self):
-$solution
+        return self.path[self.turn :]
 ''')
 
 _TOOLS = Template('''\
@@ -91,8 +95,6 @@ _TESTS = {
     "plain": "answer_of(action) == self.want",
     "upper": "answer_of(action).upper() == self.want",
     "lower": "answer_of(action).lower() == self.want",
-    "list": 'answer_of(action).replace(",", " ").split() == self.want.split()',
-    "pair": 'answer_of(action).replace(" ", "").strip("()") == self.want',
 }
 PRIMES = (211, 251, 307, 353, 401, 457, 503, 557, 601, 653, 701, 751, 809, 857, 907, 953, 997)
 
@@ -130,6 +132,8 @@ class Theme:
     word: str
     """A lower-case noun of the passage."""
     challenge: Challenge = "medium"
+    steps: int | None = None
+    """Steps above the family's least at level 0; None draws them by the challenge."""
 
     @property
     def many(self) -> str:
@@ -158,11 +162,12 @@ class Theme:
         """The plural, capitalised."""
         return self.many.capitalize()
 
-    def size(self, draw: Draw, least: int, *, steep: bool = True) -> str:
-        """Return an expression of the instance's size, which grows with the level."""
-        base = least + {"easy": 0, "medium": 1, "hard": 2}[self.challenge] + draw.int(0, 1)
-        step = draw.pick((1, 1, 2)) if steep else 1
-        return f"{base} + self.level" if step == 1 else f"{base} + {step} * self.level"
+    def size(self, draw: Draw, least: int, most: int = 99) -> int:
+        """Return the number of steps at level 0; harder challenges have more, within bounds."""
+        if self.steps is not None:
+            return min(least + self.steps, 2 * most)
+        base = least + {"easy": 0, "medium": 1, "hard": 2}[self.challenge]
+        return min(most, base + draw.pick((0, 0, 0, 1, 1, 2, 3)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,6 +180,8 @@ class Family:
     topics: tuple[str, ...]
     """Topics of passages that suit it best."""
     write: Callable[[Draw, Theme], str]
+    least: int = 0
+    """Fewest steps of an instance, if a tiny agent can learn to play it; otherwise 0."""
 
 
 def _body(text: str, margin: int = 8) -> str:
@@ -199,48 +206,51 @@ def single(
     test: str = "plain",
     imports: str = "",
 ) -> str:
-    """Return a program that asks one question; some give a second or third try."""
-    ends = draw.pick((True, True, False))
+    """Return a program that asks one question."""
     return _SINGLE.substitute(
         imports=_head(imports),
         name=name,
         doc=doc,
-        levels=draw.pick((4, 4, 5)),
-        turns=draw.pick((2, 3)),
+        levels=draw.pick((4, 5, 5)),
+        turns=draw.pick((1, 2)),
         reset=_body(reset),
         test=_TESTS[test],
         right=draw.pick(_RIGHT),
-        miss="lose" if ends else "go_on",
-        wrong=draw.pick(_WRONG) if ends else "Try again.",
+        miss="lose",
+        wrong=draw.pick(_WRONG),
         hint=_body(hint),
     )
 
 
-def stepwise(
-    draw: Draw,
-    *,
-    name: str,
-    doc: str,
-    reset: str,
-    step: str,
-    hint: str,
-    solution: str,
-    turns: int,
-    helper: str = "",
-    imports: str = "",
-) -> str:
-    """Return a program in text that takes several steps."""
-    return _TURNS.substitute(
-        imports=_head(imports),
+def first_part(draw: Draw, size: int, unit: int = 1) -> str:
+    """Return a hint that tells the beginning of `self.want`, whose items have `unit` letters.
+
+    It never tells all: `size`, the least number of items, is at least 2.
+    """
+    halves = f"len(self.want) // {2 * unit}" + (f" * {unit}" if unit > 1 else "")
+    ends = [f" {halves}", f" {halves}", str(unit)] + ([str(2 * unit)] if size > 2 else [])
+    begin = draw.pick(("It starts with", "The beginning is", "First comes"))
+    return f'return f"{begin} {{self.want[:{draw.pick(ends)}]}}."'
+
+
+def rounds(draw: Draw, *, name: str, doc: str, reset: str, size: int) -> str:
+    """Return a program in text that asks once a turn and wants every answer right.
+
+    `reset` fills `self.asks`, the later questions, and `self.path`, all the answers, of which
+    there are `size` at level 0 and one more at each further level.
+    """
+    levels = draw.pick((4, 5, 5))
+    told = draw.pick(("self.path[: self.n // 2]", "self.path[: self.n // 2]", "self.path[:1]"))
+    begin = draw.pick(("It starts with", "The beginning is", "First comes"))
+    return _ROUNDS.substitute(
         name=name,
         doc=doc,
-        levels=4,
-        turns=turns,
-        reset=_body(reset),
-        helper=_method(helper),
-        step=_body(step),
-        hint=_body(hint),
-        solution=_body(solution),
+        levels=levels,
+        turns=size + levels - 1 + draw.int(0, 3),
+        reset=_body(f"n = self.n = {size} + self.level\n{dedent(reset).strip()}"),
+        right=draw.pick(_RIGHT),
+        wrong=draw.pick(_WRONG),
+        hint=_body(f"""return f"{begin} {{', '.join({told})}}.\""""),
     )
 
 

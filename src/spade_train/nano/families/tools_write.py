@@ -6,164 +6,107 @@ from __future__ import annotations
 
 from spade_envs.types import Skill
 from spade_train.nano.families.form import Draw, Family, Theme, tooled
-
-_LETTERS = ("ABCDEFGHJKLMNPQR", "CDFGHKLMNPQRSTVX", "KLMNPQRSTUVWXYZ")
+from spade_train.nano.families.tools_read import LETTERS
 
 
 def _stock(draw: Draw, theme: Theme) -> str:
-    verb, code, say = draw.pick(
-        (
-            ("add", "{r} + amount", "Add an amount to"),
-            ("take", "{r} - amount", "Take an amount from"),
-            ("put", "amount", "Store an amount in"),
-            ("double", "{r} * 2 + amount", "Double and then add an amount to"),
-        )
-    )
-    back = {"add": "v - now", "take": "now - v", "put": "v", "double": "v - now * 2"}[verb]
-    code = code.replace("{r}", 'self.state["rows"].get(item, 0)')
+    get, put = draw.pick((("get", "put"), ("read", "write"), ("see", "set"), ("find", "fill")))
+    say = draw.pick(("Let {b} hold what {a} holds.", "Give {b} the number of {a}."))
+    size = theme.size(draw, 1, 3)
     reset = f"""
-        n = {theme.size(draw, 4, steep=False)}
-        keys = self.draw_many("{draw.pick(_LETTERS)}", n)
-        rows = {{c: self.draw_int({draw.int(2, 20)}, {draw.int(60, 99)}) for c in keys}}
-        self.state = {{"rows": rows}}
-        self.goals = [(c, self.draw_int({draw.int(100, 300)}, {draw.int(400, 999)})) for c in self.draw_many(keys, 1 + self.level)]
-        self.tasks = [
-            Task(f"{draw.pick(("Bring {c} to {v}.", "Please make {c} hold {v}.", "{c} should be {v}."))}", done=lambda s, c=c, v=v: s["rows"][c] == v)
-            for c, v in self.goals
-        ]
-        return self.begin(f"{theme.Many}: {{rows}}.")
-    """
-    tool = f'''
-        @tool
-        def {verb}(self, item: str, amount: int) -> str:
-            """{say} {theme.one}."""
-            self.state["rows"][item] = {code}
-            return str(self.state["rows"][item])
-    '''
-    hint = """
-        c, v = self.goals[0]
-        return f"{c} is {self.state['rows'][c]} at first."
-    """
-    solution = f"""
-        told = []
-        for c, v in self.goals:
-            now = self.state["rows"][c]
-            told.append(call("{verb}", item=c, amount={back}))
-        return [*told, finish("{draw.pick(("Done.", "All set.", "Ready."))}")]
-    """
-    return tooled(
-        draw,
-        name=theme.Word + draw.pick(("Store", "Stock", "Ledger", "Bins")),
-        doc=f"Bring {theme.many} to the amounts that a user wants.",
-        reset=reset,
-        tools=[tool],
-        hint=hint,
-        solution=solution,
-        steps=5,
-    )
-
-
-def _moves(draw: Draw, theme: Theme) -> str:
-    verb = draw.pick(("move", "send", "shift", "give"))
-    reset = f"""
-        n = {theme.size(draw, 4, steep=False)}
-        keys = self.draw_many("{draw.pick(_LETTERS)}", n)
-        rows = {{c: self.draw_int({draw.int(50, 70)}, {draw.int(90, 300)}) for c in keys}}
-        self.state = {{"rows": rows}}
-        self.goals, self.tasks, now = [], [], dict(rows)
-        for _ in range(1 + self.level):
-            a, b = self.draw_many(keys, 2)
-            k = self.draw_int({draw.int(2, 9)}, {draw.int(12, 14)})
-            self.goals.append((a, b, k))
-            now[a], now[b] = now[a] - k, now[b] + k
-            self.tasks.append(Task(f"{draw.pick(("Move {k} from {a} to {b}.", "{b} needs {k} from {a}.", "Let {a} pass {k} on to {b}."))}", done=lambda s, want=dict(now): s["rows"] == want))
-        return self.begin(f"{theme.Many}: {{rows}}.")
-    """
-    tool = f'''
-        @tool
-        def {verb}(self, source: str, target: str, amount: int) -> str:
-            """{verb.capitalize()} an amount from one {theme.word} to another."""
-            rows = self.state["rows"]
-            if source not in rows or target not in rows:
-                raise ToolError("no such {theme.word}")
-            rows[source] = rows[source] - amount
-            rows[target] = rows[target] + amount
-            return f"{{source}} {{rows[source]}}, {{target}} {{rows[target]}}"
-    '''
-    hint = """
-        a, b, k = self.goals[0]
-        return f"Afterwards {a} must hold {self.state['rows'][a] - k} if it has not given yet."
-    """
-    solution = f"""
-        told = [call("{verb}", source=a, target=b, amount=k) for a, b, k in self.goals]
-        return [*told, finish("{draw.pick(("Done.", "All set.", "Ready."))}")]
-    """
-    return tooled(
-        draw,
-        name=theme.Word + draw.pick(("Transfer", "Balance", "Exchange", "Bank")),
-        doc=f"Move amounts between {theme.many} as a user asks.",
-        reset=reset,
-        tools=[tool],
-        hint=hint,
-        solution=solution,
-        steps=5,
-        names="Task, ToolEnv, ToolError, call, finish, tool",
-    )
-
-
-_STAGES = (
-    ("pack", "boxes", "ship", "dock"),
-    ("check", "grade", "file", "drawer"),
-    ("load", "pages", "post", "channel"),
-    ("build", "parts", "deploy", "node"),
-    ("mark", "points", "publish", "volume"),
-    ("print", "copies", "mail", "street"),
-)
-
-
-def _flow(draw: Draw, theme: Theme) -> str:
-    one, what, two, where = draw.pick(_STAGES)
-    most = draw.int(40, 99)
-    reset = f"""
-        n = {theme.size(draw, 4, steep=False)}
-        keys = self.draw_many("{draw.pick(_LETTERS)}", n)
-        self.state = {{"{one}": {{}}, "{two}": {{}}, "keys": keys}}
-        self.goals = [(c, self.draw_int(2, {most}), self.draw_int(1, {draw.int(20, 60)})) for c in self.draw_many(keys, 1 + self.level)]
-        self.tasks = []
-        for c, k, i in self.goals:
-            self.tasks.append(Task(f"{one.capitalize()} {{c}} with {{k}} {what}.", done=lambda s, c=c, k=k: s["{one}"].get(c) == k))
-            self.tasks.append(Task(f"Now {two} {{c}} to {where} {{i}}.", done=lambda s, c=c, i=i: s["{two}"].get(c) == i))
-        return self.begin(f"{theme.Many}: {{', '.join(keys)}}.")
+        keys = self.draw_many("{draw.pick(LETTERS)}", {size} + 2 + self.level)
+        rows = {{c: self.draw_int({draw.int(100, 300)}, {draw.int(700, 999)}) for c in keys}}
+        self.state, self.goals, self.tasks = {{"rows": rows}}, [], []
+        for a, b in zip(keys[1:], keys[:-1]):
+            self.goals.append((a, b, rows[a]))
+        del self.goals[-1]
+        for a, b, x in self.goals:
+            self.tasks.append(Task(f"{say}", done=lambda s, b=b, x=x: s["rows"][b] == x))
+        return self.begin("{draw.pick((f"You keep {theme.many}.", f"{theme.Many} hold numbers."))}")
     """
     tools = [
         f'''
         @tool
-        def {one}(self, item: str, {what}: int) -> str:
-            """{one.capitalize()} {theme.one} with a number of {what}."""
-            if item not in self.state["keys"]:
-                raise ToolError("no such {theme.word}")
-            self.state["{one}"][item] = {what}
-            return "{draw.pick(("done", "ok", "ready"))}"
+        def {get}(self, item: str) -> str:
+            """Return the number of one {theme.word}."""
+            return str(self.state["rows"].get(item, "unknown"))
+        ''',
+        f'''
+        @tool
+        def {put}(self, item: str, number: int) -> str:
+            """Change the number of one {theme.word}."""
+            self.state["rows"][item] = number
+            return "{draw.pick(("done", "ok"))}"
+        ''',
+    ]
+    hint = """
+        a, b, x = self.goals[0]
+        return f"{a} holds {x}."
+    """
+    solution = f"""
+        told = []
+        for a, b, x in self.goals:
+            told += [call("{get}", item=a), call("{put}", item=b, number=x)]
+        return [*told, finish("Done.")]
+    """
+    return tooled(
+        draw,
+        name=theme.Word + draw.pick(("Store", "Stock", "Ledger", "Bins")),
+        doc=f"Keep stock of {theme.many} as a user wants.",
+        reset=reset,
+        tools=tools,
+        hint=hint,
+        solution=solution,
+        steps=2 * (size + 3) + 1,
+    )
+
+
+_STAGES = (
+    ("find", "ship", "dock"),
+    ("check", "file", "drawer"),
+    ("weigh", "post", "channel"),
+    ("test", "deploy", "node"),
+    ("read", "publish", "volume"),
+    ("look", "mail", "street"),
+)
+
+
+def _flow(draw: Draw, theme: Theme) -> str:
+    one, two, where = draw.pick(_STAGES)
+    size = theme.size(draw, 1, 3)
+    reset = f"""
+        keys = self.draw_many("{draw.pick(LETTERS)}", {size} + self.level)
+        rows = {{c: self.draw_int({draw.int(100, 300)}, {draw.int(700, 999)}) for c in keys}}
+        self.state = {{"rows": rows, "{two}": {{}}}}
+        self.tasks = []
+        for c, x in rows.items():
+            self.tasks.append(Task(f"{two.capitalize()} {{c}} to its {where}.", done=lambda s, c=c, x=x: s["{two}"].get(c) == x))
+        return self.begin("{draw.pick((f"You handle {theme.many}.", f"{theme.Many} are waiting."))}")
+    """
+    tools = [
+        f'''
+        @tool
+        def {one}(self, item: str) -> str:
+            """Return the {where} of {theme.one}."""
+            return str(self.state["rows"].get(item, "unknown"))
         ''',
         f'''
         @tool
         def {two}(self, item: str, {where}: int) -> str:
             """{two.capitalize()} {theme.one} to a {where}."""
-            if item not in self.state["{one}"]:
-                raise ToolError("{one} it first")
             self.state["{two}"][item] = {where}
-            return "{draw.pick(("done", "ok", "on its way"))}"
+            return "{draw.pick(("done", "ok"))}"
         ''',
     ]
     hint = f"""
-        c, k, i = self.goals[0]
-        return f"{{c}} goes to {where} {{i}} once it has its {what}."
+        c = list(self.state["rows"])[0]
+        return f"The {where} of {{c}} is {{self.state['rows'][c]}}."
     """
     solution = f"""
         told = []
-        for c, k, i in self.goals:
-            told += [call("{one}", item=c, {what}=k), call("{two}", item=c, {where}=i)]
-        return [*told, finish("{draw.pick(("Done.", "All set.", "Ready."))}")]
+        for c, x in self.state["rows"].items():
+            told += [call("{one}", item=c), call("{two}", item=c, {where}=x)]
+        return [*told, finish("Done.")]
     """
     return tooled(
         draw,
@@ -173,19 +116,20 @@ def _flow(draw: Draw, theme: Theme) -> str:
         tools=tools,
         hint=hint,
         solution=solution,
-        steps=9,
-        names="Task, ToolEnv, ToolError, call, finish, tool",
+        steps=2 * (size + 3) + 1,
     )
 
 
 TOOLS_WRITE = (
-    Family("stock", "tool", (Skill.STATE_MODIFICATION,), ("mappings", "numbers", "types"), _stock),
     Family(
-        "transfer",
-        "tool",
-        (Skill.STATE_MODIFICATION, Skill.MULTI_STEP_WORKFLOWS),
-        ("lists", "files"),
-        _moves,
+        "stock", "tool", (Skill.STATE_MODIFICATION,), ("mappings", "numbers", "types"), _stock, 1
     ),
-    Family("flow", "tool", (Skill.MULTI_STEP_WORKFLOWS,), ("control", "functions"), _flow),
+    Family(
+        "flow",
+        "tool",
+        (Skill.MULTI_STEP_WORKFLOWS, Skill.STATE_MODIFICATION),
+        ("control", "functions"),
+        _flow,
+        1,
+    ),
 )
