@@ -13,7 +13,7 @@ from transformers import (
 )
 
 from spade_train.engines import SampleRequest
-from spade_train.engines.hf import TransformersEngine
+from spade_train.engines.hf import TransformersEngine, grouped
 from spade_train.errors import EngineError
 
 STOPS = (5, 6)
@@ -261,3 +261,43 @@ def test_what_was_sampled_before_a_sync_leaves_no_trace_in_what_is_sampled_after
     used.sync(1)
     new = TransformersEngine(model("llama"), stops=STOPS, rows=8)
     assert used.sample(requests) == new.sample(requests)  # to the last digit
+
+
+def test_like_lengths_are_computed_together_and_few_rows_are_not_split():
+    assert grouped([10, 900, 30], most=8) == [[1, 2, 0]]
+    many = [100, 1000] * 70
+    assert grouped(many, most=100) == [list(range(1, 140, 2)), list(range(0, 140, 2))]
+    assert list(map(len, grouped(many, most=60))) == [60, 60, 20]
+    assert list(map(len, grouped([1000] * 70 + [100] * 5, most=100))) == [75]
+    assert list(map(len, grouped([1000] * 70 + [100] * 5, most=70))) == [70, 5]
+
+
+def test_conversations_move_between_blocks_and_keep_what_was_computed(monkeypatch):
+    from spade_train.engines import hf
+
+    monkeypatch.setattr(hf, "_FEW", 4)
+    monkeypatch.setattr(hf, "_SHORT", 8)
+    engine = TransformersEngine(model("llama"), stops=())
+    assert engine.keeps  # its trial is not counted
+    rng = np.random.default_rng(0)
+    talks = texts(24)
+    fed = []
+    prompts = hf.Block._prompts
+
+    def counted(self, rows, chunk):
+        fed.append(sum(len(t) - len(self._fed[r]) for t, r in zip(chunk, rows, strict=True)))
+        return prompts(self, rows, chunk)
+
+    monkeypatch.setattr(hf.Block, "_prompts", counted)
+    for turn in range(4):
+        requests = [asked(talk, row, turn, max_tokens=3) for row, talk in enumerate(talks)]
+        for request, got in zip(requests, engine.sample(requests), strict=True):
+            rows = full_logprobs(model("llama"), request.ids + got.ids)[len(request.ids) - 1 :]
+            expected = [float(rows[place, token]) for place, token in enumerate(got.ids)]
+            assert got.logprobs == pytest.approx(expected, abs=2e-4)
+            reply = tuple(rng.integers(7, 61, int(rng.integers(1, 60))).tolist())
+            talks[int(request.key)] = request.ids + got.ids + reply
+    assert len(engine._blocks) > 1
+    # Every token once: of each turn the last one is computed with the reply.
+    replies = sum(len(request.ids) for request in requests) - 3 * 24 * 2
+    assert sum(fed) == replies

@@ -91,14 +91,10 @@ class Block:
         forward: the model.
         device: where it computes.
         dtype: of its masks.
-        bucket: a label of the lengths that it is for.
     """
 
-    def __init__(
-        self, forward: Forward, device: torch.device, dtype: torch.dtype, *, bucket: int = 0
-    ) -> None:
+    def __init__(self, forward: Forward, device: torch.device, dtype: torch.dtype) -> None:
         self._forward, self._device, self._dtype = forward, device, dtype
-        self.bucket = bucket
         self._slots = Slots()
         self._keys: list[str] = []
         self._fed: list[tuple[int, ...]] = []
@@ -129,6 +125,10 @@ class Block:
         fed = self._fed[self._places[request.key]]
         return len(fed) < len(request.ids) and request.ids[: len(fed)] == fed
 
+    def reserve(self, rows: int, columns: int) -> None:
+        """Make room for so many conversations and tokens."""
+        self._slots.reserve(rows, columns)
+
     def add(self, key: str) -> None:
         """Take in a conversation of which nothing is known."""
         self._places[key] = len(self._keys)
@@ -141,7 +141,6 @@ class Block:
         fed = home._fed[place]
         self.add(key)
         self._fed[-1] = fed
-        self._slots.reserve(len(self), len(fed))
         self._slots.take_over(home._slots, place, len(self) - 1, len(fed))
         home.forget(key)
 

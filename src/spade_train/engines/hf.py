@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-import math
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -19,7 +19,8 @@ from spade_train.errors import EngineError
 ROWS = 1024
 MEMORY_MB = 4096
 _ODD = (TypeError, AttributeError, ValueError, IndexError, RuntimeError, NotImplementedError)
-_SHORT, _RATIO = 64, 2.0
+_SHORT, _FEW = 64, 64
+"""Tokens below which lengths are alike, and conversations that are not split into groups."""
 _CLOSE: dict[torch.dtype | None, float] = {torch.float32: 1e-3, torch.float64: 1e-6}
 
 
@@ -108,52 +109,48 @@ class TransformersEngine:
     # With keys and values that are kept.
 
     def _kept(self, requests: Sequence[SampleRequest]) -> list[Sampled]:
-        by_block: dict[int, list[int]] = {}
-        placed = self._placed(requests)
-        for index, block in placed:
-            by_block.setdefault(id(block), []).append(index)
-        answers: dict[int, Sampled] = {}
-        for block in {id(block): block for _, block in placed}.values():
-            chosen = by_block.pop(id(block))
-            found = block.sample([requests[index] for index in chosen], self._stops)
-            answers.update(zip(chosen, found, strict=True))
-            self._within_memory(by_block)
-        return [answers[index] for index in range(len(requests))]
-
-    def _placed(self, requests: Sequence[SampleRequest]) -> list[tuple[int, Block]]:
-        """Return each request with the block of its conversation.
-
-        Conversations of like length share a block, for a block reads as far as its longest. New
-        ones get a place; those that outgrew their block move.
-        """
         self.forget(
             request.key
             for request in requests
             if (home := self._homes.get(request.key)) is not None and not home.extends(request)
         )
-        most = self._fitting(requests)
-        placed = []
-        for index, request in enumerate(requests):
-            home, bucket = self._homes.get(request.key), _bucket(len(request.ids))
-            if home is None:
-                home = self._block(bucket, most)
-                home.add(request.key)
-            elif bucket > home.bucket:
-                old, home = home, self._block(bucket, most)
-                home.move(request.key, old)
-            self._homes[request.key] = home
-            placed.append((index, home))
-        return placed
+        groups = grouped([len(request.ids) for request in requests], self._fitting(requests))
+        waiting = [[requests[index] for index in group] for group in groups]
+        blocks = self._seated(waiting)
+        answers: dict[int, Sampled] = {}
+        for group, block in zip(groups, blocks, strict=True):
+            found = block.sample(waiting.pop(0), self._stops)
+            answers.update(zip(group, found, strict=True))
+            self._within_memory(blocks[len(blocks) - len(waiting) :])
+        return [answers[index] for index in range(len(requests))]
 
-    def _block(self, bucket: int, most: int) -> Block:
-        """Return a block with room for one more conversation of these lengths."""
-        for block in self._blocks:
-            if block.bucket == bucket and len(block) < most:
-                return block
-        parameter = next(self._model.parameters())
-        block = Block(self._forward, parameter.device, self._model.dtype, bucket=bucket)
-        self._blocks.append(block)
-        return block
+    def _seated(self, groups: Sequence[Sequence[SampleRequest]]) -> list[Block]:
+        """Return a block for each group, with the group's conversations in it.
+
+        It is the one that holds most of them already; the others move there.
+        """
+        blocks: list[Block] = []
+        for group in groups:
+            homes = Counter(id(self._homes.get(request.key)) for request in group)
+            free = [block for block in self._blocks if block not in blocks]
+            block = max(free, key=lambda one: (homes[id(one)], -len(one)), default=None)
+            if block is None or (len(block) and not homes[id(block)]):
+                parameter = next(self._model.parameters())
+                block = Block(self._forward, parameter.device, self._model.dtype)
+                self._blocks.append(block)
+            blocks.append(block)
+        for group, block in zip(groups, blocks, strict=True):
+            new = [request for request in group if self._homes.get(request.key) is not block]
+            longest = max(len(request.ids) + request.max_tokens for request in group)
+            block.reserve(len(block) + len(new), longest)
+            for request in new:
+                home = self._homes.get(request.key)
+                if home is None:
+                    block.add(request.key)
+                else:
+                    block.move(request.key, home)
+                self._homes[request.key] = block
+        return blocks
 
     def _fitting(self, requests: Sequence[SampleRequest]) -> int:
         """Return how many rows a block may have so that one block stays within the memory."""
@@ -165,21 +162,21 @@ class TransformersEngine:
         row = 2 * config.num_hidden_layers * heads * size * item * longest
         return max(1, min(self._rows, int(self._memory // row)))
 
-    def _within_memory(self, waiting: Collection[int]) -> None:
+    def _within_memory(self, waiting: Collection[Block]) -> None:
         """Drop conversations until the rest fits; they are computed anew when they go on.
 
         What is dropped follows from the conversations alone, not from how large their buffers
         happen to have grown, so that a resumed run computes the same.
 
         Args:
-            waiting: `id` of blocks that are still to be sampled in this call.
+            waiting: blocks that are still to be sampled in this call.
         """
         kept = [block for block in self._blocks if len(block)]
         while sum(block.needed for block in kept) > self._memory:
-            free = [block for block in kept if id(block) not in waiting]
+            free = [block for block in kept if block not in waiting]
             if not free:
                 break
-            gone = max(free, key=lambda block: (block.needed, block.bucket))
+            gone = max(free, key=lambda block: block.needed)
             kept.remove(gone)
             self._blocks.remove(gone)
             self._homes = {key: block for key, block in self._homes.items() if block is not gone}
@@ -279,9 +276,27 @@ class TransformersEngine:
             self._model.train(training)
 
 
-def _bucket(length: int) -> int:
-    """Return the number of the lengths that one belongs to: to 64, to 128, to 256, ..."""
-    return max(0, math.ceil(math.log(length / _SHORT, _RATIO)))
+def grouped(lengths: Sequence[int], most: int) -> list[list[int]]:
+    """Return which conversations are computed together, as their numbers.
+
+    A block reads as far as its longest conversation, so like lengths belong together; but every
+    pass has a price of its own, so few conversations are not split.
+
+    Args:
+        lengths: tokens of each, at least one.
+        most: conversations of one group, >= 1.
+    """
+    groups: list[list[int]] = []
+    for index in sorted(range(len(lengths)), key=lambda index: -lengths[index]):
+        last = groups[-1] if groups else []
+        much_shorter = last and 2 * max(lengths[index], _SHORT) <= lengths[last[0]]
+        if not last or len(last) >= most or (much_shorter and len(last) >= _FEW):
+            groups.append([])
+        groups[-1].append(index)
+    if len(groups) > 1 and len(groups[-1]) < _FEW and len(groups[-2]) + len(groups[-1]) <= most:
+        last = groups.pop()
+        groups[-1] += last
+    return groups
 
 
 def _logprobs(logits: torch.Tensor) -> torch.Tensor:

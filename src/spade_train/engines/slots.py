@@ -47,8 +47,9 @@ class Slots(Cache):
         """Make room for so many rows and columns, and for one column more, the dump."""
         if rows <= self.room[0] and columns < self.room[1]:
             return
+        deep = self.room[0] if rows <= self.room[0] else max(rows, self.room[0] * 3 // 2)
         wide = self.room[1] if columns < self.room[1] else max(columns + 1, self.room[1] * 3 // 2)
-        self.room = max(rows, self.room[0]), -(-wide // _COLUMNS) * _COLUMNS
+        self.room = deep, -(-wide // _COLUMNS) * _COLUMNS
         self._keys = [self._grown(old) for old in self._keys]
         self._values = [self._grown(old) for old in self._values]
 
