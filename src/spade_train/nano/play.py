@@ -16,6 +16,8 @@ from spade_train.nano.tokens import ASSISTANT, USER
 
 _TURN_TOKENS = 48
 _ROWS = 64
+_TOOL_STEPS = 3
+"""Longer episodes with tools leave the model's window."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,7 +54,7 @@ def play_judge(
     seed: int,
     temperature: float = 1.0,
     families: Sequence[Family] = PLAYED,
-    levels: Sequence[int] = (0, 1, 2, 3, 4, 6),
+    levels: Sequence[int] = (0, 1, 2, 3, 4, 6, 8),
 ) -> tuple[Cell, ...]:
     """Return one cell per family, level and hint, of `episodes` episodes each.
 
@@ -62,6 +64,8 @@ def play_judge(
     cells = []
     for family in families:
         for steps in levels:
+            if family.kind == "tool" and steps > _TOOL_STEPS:
+                continue
             for hinted in (False, True):
                 begun = [
                     _begin(tokenizer, family, steps, hinted, f"{seed}/{family.name}/{i}")
@@ -82,7 +86,7 @@ def play_judge(
 
 
 def play_table(cells: Sequence[Cell]) -> dict[str, Any]:
-    """Return success by family, without and with the hint, as lists over the steps."""
+    """Return success by family, plain and hinted, as lists over the steps above the least."""
     table: dict[str, dict[str, list[float]]] = {}
     for cell in cells:
         row = table.setdefault(cell.family, {"plain": [], "hinted": []})
