@@ -55,9 +55,7 @@ class Rollout(Section):
     servers: tuple[Text, ...] = ()
     """Base URLs of vLLM servers, for the engine `vllm-server`."""
     gpu_memory_share: float = Field(default=0.4, gt=0.0, le=1.0)
-    """Of each GPU, for vLLM in the trainer's process."""
-    tensor_parallel: Positive = 1
-    """GPUs that one vLLM engine spans."""
+    """Of each GPU, for vLLM in the trainer's process, which spans one; servers may span more."""
     backend: Literal["local", "ray"] = "local"
     """Where gates and episodes run: on this machine or on a Ray cluster."""
     workers: Count = 0

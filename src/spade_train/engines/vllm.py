@@ -22,7 +22,10 @@ LARGEST_SEED = 2**63 - 1
 
 
 class VllmEngine:
-    """Samples with vLLM from copies of the trainer's weights, which `sync` brings up to date."""
+    """Samples with vLLM from copies of the trainer's weights, which `sync` brings up to date.
+
+    It spans one GPU; a model that needs several is sampled by servers.
+    """
 
     def __init__(
         self,
@@ -33,7 +36,6 @@ class VllmEngine:
         dtype: str = "float32",
         memory_share: float = 0.4,
         live: int = 256,
-        tensor_parallel: int = 1,
         world: World | None = None,
     ) -> None:
         """Start vLLM with weights of its own; nothing may be sampled before the first `sync`.
@@ -45,18 +47,12 @@ class VllmEngine:
             dtype: of the engine's copy, `float32` or `bfloat16`.
             memory_share: of each GPU, for weights and cache, in (0, 1].
             live: conversations sampled at once at most.
-            tensor_parallel: must be 1.
             world: the processes that train together; each gets an engine on its own device.
 
         Raises:
             MissingExtra: vllm is not installed.
             EngineError: the engine cannot start.
         """
-        if tensor_parallel != 1:
-            raise EngineError(
-                "an engine in the trainer's process spans one GPU; for tensor_parallel = "
-                f'{tensor_parallel} start servers and set rollout.engine = "vllm-server"'
-            )
         self._model = model
         self._stops = sorted({int(i) for i in stops})
         self._window_tokens = window_tokens

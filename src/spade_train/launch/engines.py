@@ -41,7 +41,6 @@ def open_engine(
             dtype=config.model.dtype,
             memory_share=rollout.gpu_memory_share,
             live=rollout.live_episodes,
-            tensor_parallel=rollout.tensor_parallel,
             world=world,
         )
     if rollout.engine == "vllm-server":

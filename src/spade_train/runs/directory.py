@@ -35,7 +35,7 @@ FORMAT = 1
 _ID = re.compile(r"[0-9a-f]{32}")
 # What may differ between a run and its continuation, perhaps on another machine: none of it changes
 # what was computed so far.
-_MACHINE = ("servers", "backend", "workers", "gpu_memory_share", "tensor_parallel")
+_MACHINE = ("servers", "backend", "workers", "gpu_memory_share")
 _FREE = frozenset(
     (
         "name",
