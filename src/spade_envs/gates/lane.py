@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Sequence
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from spade_envs.gates.policies import Policy, View
@@ -15,6 +16,10 @@ MAX_BATCH = 128
 MAX_TEMPLATES = 200
 SLOW_RESET_S = 0.00025
 """A reset that takes longer than this is replaced by a copy where the gates allow it."""
+
+
+Key = tuple[int, int | None]
+"""Level and seed."""
 
 
 class OutOfTimeError(Exception):
@@ -140,7 +145,7 @@ class Lane:
         self._costs: Costs = Costs() if like is None else replace(like._costs)
         self._deadline = deadline
         self._idle: dict[int, list[int]] = {}
-        self._templates: dict[tuple[int, int | None], Live] = {}
+        self._templates: dict[Key, Live] = {}
         self._batch: int = 1 if like is None else like._batch
 
     @property
@@ -231,11 +236,62 @@ class Lane:
             self.worker.discard(instance)
 
     def begin(self, jobs: Sequence[Job], *, fresh: bool = True) -> list[Live]:
-        """Return reset episodes, to be played by hand and closed."""
-        copies = self._copied(jobs, fresh=fresh)
-        left = [job for job, copy in zip(jobs, copies, strict=True) if copy is None]
-        begun = iter(self.originals(left, fresh=fresh) if left else ())
-        return [next(begun) if copy is None else copy for copy in copies]
+        """Return reset episodes, to be played by hand and closed.
+
+        Of those that begin alike, one is reset, in the order of the jobs, and then played or kept;
+        the others are copies of it, or of one that was kept before. What is kept is worth it for a
+        seed that comes again.
+        """
+        known = {} if fresh else self._templates
+        keys = [self._key(job) for job in jobs]
+        counts = Counter(keys)
+        first = {key: row for row, key in reversed(list(enumerate(keys))) if key is not None}
+        found: list[Live | None] = [None] * len(jobs)
+        models = {key: known[key] for key in first if key in known}
+        own = [
+            row
+            for row, key in enumerate(keys)
+            if key is None or (key not in models and first[key] == row)
+        ]
+        begun = self.originals([jobs[row] for row in own], fresh=fresh) if own else []
+        for row, live in zip(own, begun, strict=True):
+            key = keys[row]
+            if key is None or live.start.fault is not None:
+                found[row] = live
+                continue
+            models[key] = live
+            again = counts[key] > 1 or live.job.seed in self._again
+            if not fresh and again and len(known) < MAX_TEMPLATES:
+                known[key] = live
+            else:
+                found[row] = live
+        rows = [row for row, key in enumerate(keys) if found[row] is None and key in models]
+        copies = self._copies(models, [jobs[row] for row in rows])
+        for row, copy in zip(rows, copies, strict=True):
+            found[row] = copy
+        left = [row for row, live in enumerate(found) if live is None]
+        late = self.originals([jobs[row] for row in left], fresh=fresh) if left else []
+        for row, live in zip(left, late, strict=True):
+            found[row] = live
+        return [live for live in found if live is not None]
+
+    def _key(self, job: Job) -> Key | None:
+        """Return what an episode has in common with those that may be copied from it."""
+        pays = self.may_copy and job.seed is not None and self._costs.copies_pay(job.level)
+        return (job.level, job.seed) if pays else None
+
+    def _copies(self, models: Mapping[Key, Live], jobs: Sequence[Job]) -> list[Live | None]:
+        """Return episodes that begin in a copy of their model, None where there is none."""
+        if not jobs:
+            return []
+        sources = [models[job.level, job.seed] for job in jobs]
+        begun = time.perf_counter()
+        twins = self.worker.copies([live.instance for live in sources])
+        self._costs.copy_s = (time.perf_counter() - begun) / len(jobs)
+        return [
+            Live(self, job, twin, live.start, copied=True) if isinstance(twin, int) else None
+            for job, live, twin in zip(jobs, sources, twins, strict=True)
+        ]
 
     def originals(self, jobs: Sequence[Job], *, fresh: bool = True) -> list[Live]:
         """Return episodes of instances that were reset for them."""
@@ -265,50 +321,6 @@ class Lane:
     def kept(self, level: int, seed: int) -> Live | None:
         """Return the episode before its first step that is kept to copy from, if there is one."""
         return self._templates.get((level, seed))
-
-    def _copied(self, jobs: Sequence[Job], *, fresh: bool) -> list[Live | None]:
-        """Return copies of instances that were reset once, None where that is not quicker.
-
-        Of those that begin alike, one is reset and then played or kept, and the others are copies.
-        What is kept is worth it for a seed that comes again.
-        """
-        found: list[Live | None] = [None] * len(jobs)
-        rows: dict[tuple[int, int | None], list[int]] = {}
-        for row, job in enumerate(jobs):
-            if self.may_copy and job.seed is not None and self._costs.copies_pay(job.level):
-                rows.setdefault((job.level, job.seed), []).append(row)
-        known = {} if fresh else self._templates
-        models = {key: known[key] for key in rows if key in known}
-        new = [
-            key
-            for key, alike in rows.items()
-            if key not in models and (len(alike) > 1 or (not fresh and key[1] in self._again))
-        ]
-        first = [jobs[rows[key][0]] for key in new]
-        for key, live in zip(new, self.originals(first, fresh=fresh) if new else (), strict=True):
-            sound = live.start.fault is None
-            if sound:
-                models[key] = live
-            if sound and not fresh and len(known) < MAX_TEMPLATES:
-                known[key] = live
-            else:
-                found[rows[key][0]] = live
-        sources = [
-            (row, models[key].instance, models[key].start)
-            for key, alike in rows.items()
-            if key in models
-            for row in alike
-            if found[row] is None
-        ]
-        if not sources:
-            return found
-        begun = time.perf_counter()
-        twins = self.worker.copies([instance for _, instance, _ in sources])
-        self._costs.copy_s = (time.perf_counter() - begun) / len(sources)
-        for (row, _, start), twin in zip(sources, twins, strict=True):
-            if isinstance(twin, int):
-                found[row] = Live(self, jobs[row], twin, start, copied=True)
-        return found
 
     def drop(self, live: Live) -> None:
         """Discard an episode's instance, also one that is kept to copy from."""

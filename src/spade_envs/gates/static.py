@@ -142,7 +142,8 @@ def own_randomness(subject: Subject) -> Finding:
             "draw from self.np_random in reset()",
             fault=lane.as_json(),
         )
-    for trace in _replayed(subject, lane):
+    # Backwards, as in L2.1, whose lane this may be.
+    for trace in _replayed(subject, lane, backwards=True):
         if trace.fault is not None and "poison" in trace.fault.message.lower():
             verdict = warned if subject.trusted_imports else failed
             return verdict(
@@ -172,10 +173,10 @@ def _repeats_itself(subject: Subject) -> bool:
     return together and all(subject.reproduces(*pair) for pair in kept)
 
 
-def _replayed(subject: Subject, lane: Lane) -> list[Trace]:
-    """Play the samples again in another lane."""
+def _replayed(subject: Subject, lane: Lane, *, backwards: bool = False) -> list[Trace]:
+    """Play the samples again in another lane, the highest level first if `backwards`."""
     jobs = [Job(trace.level, trace.seed, script(actions)) for actions, trace in _samples(subject)]
-    return lane.run(jobs)
+    return lane.run(jobs[::-1])[::-1] if backwards else lane.run(jobs)
 
 
 def _lint_failure(findings: Sequence[LintFinding]) -> Finding:
