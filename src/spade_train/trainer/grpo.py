@@ -278,6 +278,9 @@ class SourceTrainer(GRPOTrainer):  # type: ignore[misc]
 
     def _clip_grad_norm(self, model: Any) -> Any:
         norm = super()._clip_grad_norm(model)
+        if norm is None:
+            # DeepSpeed clips by itself and does not say.
+            return norm
         whole = norm.full_tensor() if hasattr(norm, "full_tensor") else norm
         self._values["train/grad_norm"] = float(whole)
         if not math.isfinite(float(whole)):

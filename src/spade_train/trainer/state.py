@@ -51,17 +51,22 @@ def save_trainer(
         stage: where the main process writes; None in the others.
         update: updates done.
         model: the policy, not wrapped for distributed training.
-        optimizer: of torch, with the policy's weights.
+        optimizer: of torch, with the policy's weights; None if its state cannot be had, and then
+            nobody can go on from the checkpoint.
         tokenizer: of the policy.
     """
     weights = weights_of(model)
-    moments = dict(_moments(model, optimizer))
+    moments = dict(_moments(model, optimizer)) if optimizer is not None else {}
     if stage is None:
         return
     save_policy(model, tokenizer, stage.path(POLICY), weights)
     # A checkpoint holds at least one tensor; before the first step there are no moments.
     save_file(moments or {"none": torch.zeros(1)}, stage.path(_OPTIMIZER))
-    marker = {"update": update, "adapters": _has_adapters(model)}
+    marker = {
+        "update": update,
+        "adapters": _has_adapters(model),
+        "optimizer": optimizer is not None,
+    }
     stage.put(_MARKER, json.dumps(marker).encode())
 
 
@@ -125,9 +130,15 @@ def load_trainer(checkpoint: Checkpoint, *, model: Any, optimizer: Any) -> None:
     """Take up what `save_trainer` wrote, in place, in every process.
 
     Raises:
-        StateError: the checkpoint is of another model, or was saved with (or without) adapters.
+        StateError: the checkpoint is of another model, was saved with (or without) adapters, or
+            has no state of the optimizer.
     """
     marker = json.loads(checkpoint.bytes(_MARKER))
+    if not marker["optimizer"] or optimizer is None:
+        raise StateError(
+            f"nobody can go on from {checkpoint.path} under DeepSpeed, or if it was saved there: "
+            "it keeps its optimizer to itself; train with FSDP2 in its place"
+        )
     if marker["adapters"] != _has_adapters(model):
         raise StateError(f"{checkpoint.path} was saved with another model.lora.rank")
     load_weights(model, checkpoint.part(POLICY))

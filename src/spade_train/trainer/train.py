@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from spade_envs.errors import ConfigError
 from spade_train.batch import Batch, Solo, Source, UpdateStats, World
 from spade_train.config import Config
 from spade_train.engines import Engine
@@ -37,6 +38,9 @@ class Trainer:
             run: where the main process keeps checkpoints; None in the others, and where nothing
                 is to be kept.
             world: the processes that train together; this one alone if None.
+
+        Raises:
+            ConfigError: DeepSpeed is to shard the weights themselves.
         """
         from spade_train.trainer.grpo import SourceTrainer
 
@@ -46,6 +50,10 @@ class Trainer:
         self._resume: Checkpoint | None = None
         folder = str(run.path) if run else "."
         self._inner: Any = SourceTrainer(config, model, tokenizer, self, output_dir=folder)
+        if self._inner.is_deepspeed_enabled:
+            stage = self._inner.accelerator.state.deepspeed_plugin.zero_stage
+            if stage > 2:
+                raise ConfigError(f"DeepSpeed's ZeRO stage {stage} cannot be used; take FSDP2")
 
     def train(self, resume: Checkpoint | None = None) -> int:
         """Train until the source has no batch; return the updates done, resumed ones included.
@@ -92,6 +100,8 @@ class Trainer:
 
     @property
     def _optimizer(self) -> Any:
+        if self._inner.is_deepspeed_enabled:
+            return None
         optimizer = self._inner.optimizer
         return getattr(optimizer, "optimizer", optimizer)
 
