@@ -1,4 +1,4 @@
-"""Make the bundled weights from nothing: `python -m spade_train.nano.bootstrap --out DIR`.
+"""Make the bundled weights from nothing: `spade-train nano bootstrap --out DIR`.
 
 Writes the program generator's data, a tokenizer, the trained model, and `bootstrap.json` with the
 settings and the figures that were measured. The same settings give the same weights on the same
@@ -11,8 +11,6 @@ import json
 import logging
 from pathlib import Path
 from typing import Any
-
-import click
 
 from spade_envs.corpus import open_corpus
 from spade_train.nano.data import demo_sample, design_sample
@@ -77,20 +75,3 @@ def bootstrap(
 
 def _report(step: int, loss: float) -> None:
     _log.info("step %d: loss %.4f per token", step, loss)
-
-
-@click.command()
-@click.option("--out", type=click.Path(path_type=Path), required=True, help="Folder to write.")
-@click.option("--seed", default=0, show_default=True)
-@click.option("--steps", default=Settings().steps, show_default=True, help="Optimizer steps.")
-@click.option("--samples", default=96, show_default=True, help="Programs to judge at the end.")
-@click.option("--episodes", default=25, show_default=True, help="Episodes to play per cell.")
-def main(out: Path, seed: int, steps: int, samples: int, episodes: int) -> None:
-    """Train the tiny designer from nothing; prints the figures as JSON."""
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s")
-    settings = Settings(seed=seed, steps=steps)
-    click.echo(json.dumps(bootstrap(settings, out, samples=samples, episodes=episodes)))
-
-
-if __name__ == "__main__":
-    main()

@@ -121,7 +121,7 @@ def _completion(tokenizer: Any, row: Row, found: Sampled, name: str) -> Completi
 
 
 def _unreadable(error: OSError) -> ClientError:
-    mend = "install the package again, or make them with python -m spade_train.nano.bootstrap"
+    mend = "install the package again, or make them with spade-train nano bootstrap"
     return ClientError(f"the weights of nano cannot be read ({error}); {mend}")
 
 
