@@ -50,7 +50,7 @@ $(VENV_VLLM)/.ready: pyproject.toml scripts/setup-vllm
 	touch $@
 
 $(VENV_RAY)/.ready: pyproject.toml scripts/setup-ray
-	PYTHON="$(PYTHON)" VENV_RAY="$(VENV_RAY)" scripts/setup-ray
+	PYTHON="$(PYTHON)" VENV_RAY="$(VENV_RAY)" TORCH="$(TORCH)" scripts/setup-ray
 	touch $@
 
 clean:
