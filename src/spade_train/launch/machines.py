@@ -135,14 +135,16 @@ class PolicyRollouts:
 
     def write_hints(self, jobs: Sequence[EpisodeJob]) -> list[WrittenHint]:
         """Return the policy's hint for the instance of each job, in their order."""
-        return write_hints(
-            jobs,
-            engine=self._engine,
-            form=self._forms.hint,
-            shelf=self._shelf,
-            decoding=Decoding.of(self._config.hint.sampling),
-            clock=self._clock,
-        )
+        with self._places.scene() as scene:
+            return write_hints(
+                jobs,
+                engine=self._engine,
+                form=self._forms.hint,
+                shelf=self._shelf,
+                decoding=Decoding.of(self._config.hint.sampling),
+                clock=self._clock,
+                scene=scene,
+            )
 
     def audit(self, sources: Sequence[EnvSource]) -> Audited:
         """Return the policy's remarks on each source."""
