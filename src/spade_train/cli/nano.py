@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
@@ -56,28 +55,16 @@ def sample_command(
 @click.option("--out", type=click.Path(path_type=Path), required=True, help="Folder to write.")
 @click.option("--seed", default=0, show_default=True)
 @click.option("--steps", type=int, help="Optimizer steps; the default makes the bundled weights.")
-@click.option("--fine-steps", type=int, help="Further steps at lower rates; likewise.")
 @click.option("--samples", default=96, show_default=True, help="Programs to judge at the end.")
 @click.option("--episodes", default=25, show_default=True, help="Episodes to play per cell.")
 @click.option("--json", "as_json", is_flag=True, help="Print what was measured as JSON.")
 def bootstrap_command(
-    out: Path,
-    seed: int,
-    steps: int | None,
-    fine_steps: int | None,
-    samples: int,
-    episodes: int,
-    as_json: bool,
+    out: Path, seed: int, steps: int | None, samples: int, episodes: int, as_json: bool
 ) -> None:
     """Train the tiny model from nothing and write its weights."""
     from spade_train.nano.bootstrap import bootstrap
     from spade_train.nano.train import Settings
 
-    plain = Settings(seed=seed)
-    settings = replace(
-        plain,
-        steps=plain.steps if steps is None else steps,
-        fine_steps=plain.fine_steps if fine_steps is None else fine_steps,
-    )
+    settings = Settings(seed=seed) if steps is None else Settings(seed=seed, steps=steps)
     written = bootstrap(settings, out, samples=samples, episodes=episodes)
     click.echo(json.dumps(written, indent=None if as_json else 2))

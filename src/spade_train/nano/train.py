@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from spade_train.nano.data import batches, encode, sample
@@ -17,8 +17,6 @@ Progress = Callable[[int, float], None]
 """Called with the step and the loss per learnt token, averaged over the last steps."""
 
 _REPORT_EVERY = 20
-_FINE = 10_000_000
-"""Number of the first sample of the further steps."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,24 +36,10 @@ class Settings:
     vocabulary: int = 2048
     pool: int = 1024
     """Samples that are sorted by length together."""
-    fine_steps: int = 1500
-    """Further steps at lower rates, in which the agent's skills form; without drills."""
-    fine_share: float = 0.3
-    """Share of the greatest rates at which these steps begin."""
 
     def as_json(self) -> dict[str, Any]:
         """Return the settings as plain JSON."""
         return asdict(self)
-
-    def fine(self) -> Settings:
-        """Return the settings of the further steps, as a run of their own."""
-        return replace(
-            self,
-            steps=self.fine_steps,
-            matrix_lr=self.matrix_lr * self.fine_share,
-            other_lr=self.other_lr * self.fine_share,
-            decay_share=1.0,
-        )
 
     def rate(self, step: int) -> float:
         """Return the factor on the learning rates at a step: rise, plateau, cosine fall."""
@@ -77,25 +61,7 @@ def train(
 ) -> dict[str, float]:
     """Train `model` in place and return figures of the run: last loss, tokens, CPU seconds."""
     with one_thread():
-        figures = _train(model, tokenizer, settings, passages, progress)
-        if settings.fine_steps:
-            more = train_fine(model, tokenizer, settings, passages, progress=progress)
-            figures = {name: figures[name] + more[name] for name in ("tokens", "cpu_s")}
-            figures["loss"] = more["loss"]
-    return figures
-
-
-def train_fine(
-    model: Any,
-    tokenizer: Any,
-    settings: Settings,
-    passages: list[str],
-    *,
-    progress: Progress | None = None,
-) -> dict[str, float]:
-    """Take the further steps alone, with fresh optimizers; figures as in `train`."""
-    with one_thread():
-        return _train(model, tokenizer, settings.fine(), passages, progress, first=_FINE)
+        return _train(model, tokenizer, settings, passages, progress)
 
 
 def _train(
@@ -104,14 +70,12 @@ def _train(
     settings: Settings,
     passages: list[str],
     progress: Progress | None,
-    *,
-    first: int = 0,
 ) -> dict[str, float]:
     torch = need_torch()
     muon, adam = _optimizers(model)
     started, tokens, recent = time.process_time(), 0, []
     model.train()
-    samples = _batches(settings, tokenizer, passages, first)
+    samples = _batches(settings, tokenizer, passages)
     for step, batch in zip(range(settings.steps), samples, strict=False):
         loss = _loss(model, batch, tokenizer.pad_token_id)
         loss.backward()
@@ -157,8 +121,9 @@ def _loss(model: Any, batch: list[tuple[list[int], list[bool]]], pad: int) -> An
 
 
 def _batches(
-    settings: Settings, tokenizer: Any, passages: list[str], number: int
+    settings: Settings, tokenizer: Any, passages: list[str]
 ) -> Iterator[list[tuple[list[int], list[bool]]]]:
+    number = 0
     while True:
         pool: list[tuple[list[int], list[bool]]] = []
         while len(pool) < settings.pool:

@@ -103,7 +103,7 @@ def test_muon_lowers_a_loss():
 
 
 def test_training_repeats_itself_and_survives_saving(tokenizer, tmp_path):
-    plan = Settings(steps=3, tokens_per_step=400, warmup=1, pool=12, fine_steps=2)
+    plan = Settings(steps=3, tokens_per_step=400, warmup=1, pool=12)
     models = [new_model(tokenizer, 0) for _ in range(2)]
     figures = [train(model, tokenizer, plan, PASSAGES) for model in models]
     assert figures[0]["loss"] == figures[1]["loss"] > 0
