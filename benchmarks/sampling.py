@@ -21,7 +21,7 @@ VOCABULARY = (10, 2000)
 
 @dataclass(frozen=True)
 class Conversation:
-    """What is asked of one conversation; the length of its turns is given, for the text is noise."""
+    """What is asked of one conversation; its turns have a given length, as their text is noise."""
 
     prompt: tuple[int, ...]
     turns: tuple[int, ...]

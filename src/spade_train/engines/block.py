@@ -70,7 +70,8 @@ class Turn:
         self.ids[on, step] = tokens[live]
         self.logprobs[on, step] = logprobs.cpu().numpy()[live]
         self.count[on] = step + 1
-        going = live & ~np.isin(tokens, self.stops) & (step + 1 < self.most[rows])
+        ended = np.isin(tokens, self.stops)
+        going: np.ndarray = live & ~ended & (step + 1 < self.most[rows])
         self.live[rows] = going
         return going
 
@@ -280,8 +281,8 @@ class Block:
 
     def _exchange(self, left: list[int], right: list[int], width: int) -> None:
         for one, other in zip(left, right, strict=True):
-            for each in (self._keys, self._fed):
-                each[one], each[other] = each[other], each[one]
+            self._keys[one], self._keys[other] = self._keys[other], self._keys[one]
+            self._fed[one], self._fed[other] = self._fed[other], self._fed[one]
             self._places[self._keys[one]], self._places[self._keys[other]] = one, other
         if left:
             self._slots.swap(left, right, width)

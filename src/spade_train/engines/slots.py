@@ -17,7 +17,7 @@ _COLUMNS = 64
 """Buffers grow by multiples of this."""
 
 
-class Slots(Cache):
+class Slots(Cache):  # type: ignore[misc]
     """The buffers of one block of conversations, as the cache of a forward pass.
 
     Before each pass `aim` says which rows it computes and where their new tokens go.

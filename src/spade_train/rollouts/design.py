@@ -245,15 +245,16 @@ class _Desk:
     def _refused(self, draft: _Draft, stage: RejectionStage, reason: str) -> Designed:
         text = " ".join(reason.split())[:_MAX_REASON_CHARS]
         if stage != "novelty":  # a repetition is in the store already
-            self._shelf.store.reject(
-                Rejection(
-                    stage=stage,
-                    reason=text,
-                    attempt=draft.job.update,
-                    source=draft.source,
-                    report=draft.verdict.report if draft.verdict else None,
+            with self._clock.on("gates"):
+                self._shelf.store.reject(
+                    Rejection(
+                        stage=stage,
+                        reason=text,
+                        attempt=draft.job.update,
+                        source=draft.source,
+                        report=draft.verdict.report if draft.verdict else None,
+                    )
                 )
-            )
         return Designed(
             job=draft.job,
             dialogue=draft.dialogue,
