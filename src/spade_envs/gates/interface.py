@@ -123,7 +123,6 @@ def always_ends(subject: Subject) -> Finding:
     """L1.4: every episode ends within max_turns, whatever the agent does."""
     limit = subject.interface.max_turns
     ways: list[tuple[str, Policy]] = [
-        ("says nothing", constant("")),
         ("repeats itself", constant(boxed("3"))),
         ("echoes", echo_last),
         ("acts at random", random_grammar),
@@ -134,16 +133,20 @@ def always_ends(subject: Subject) -> Finding:
         for name, policy in ways
         for seed in subject.seeds[: 2 if policy is random_grammar else 1]
     ]
-    for job, trace in zip(jobs, subject.plain.run(jobs, fresh=False), strict=True):
+    silent = subject.silent_episodes(subject.edge_levels, subject.seeds[:1])
+    played = [("says nothing", trace) for trace in silent]
+    traces = subject.plain.run(jobs, fresh=False)
+    played += [(job.name, trace) for job, trace in zip(jobs, traces, strict=True)]
+    for name, trace in played:
         if trace.fault is not None:
             continue  # judged by L1.2 and L1.3
         if not trace.done or len(trace.steps) > limit:
             return failed(
-                f"after {len(trace.steps)} turns the episode of an agent that {job.name} has not "
+                f"after {len(trace.steps)} turns the episode of an agent that {name} has not "
                 f"ended; end it within max_turns = {limit}",
                 **trace.evidence(),
             )
-    return passed(f"every episode ends within {limit} turns", played=len(jobs))
+    return passed(f"every episode ends within {limit} turns", played=len(played))
 
 
 def steps_after_end(subject: Subject) -> Finding:

@@ -61,6 +61,8 @@ class Guess:
     """Guesses anew each turn or reads the observation: luck may earn it more."""
 
 
+SILENT = Guess("says nothing to the end", null)
+
 Case = tuple[int, Guess]
 """Level and policy."""
 
@@ -103,6 +105,9 @@ def screen(subject: Subject) -> Screened:
     paid = [trace for trace in (*swept, *alone) if subject.score(trace) > 0]
     cases = [(trace.level, text) for trace in paid for text in trace.actions]
     suspects = [(level, _always(text)) for level, text in dict.fromkeys(cases)]
+    for trace in subject.silent_episodes(subject.edge_levels, subject.seeds[:1]):
+        if subject.score(trace) > 0:
+            suspects.append((trace.level, SILENT))
     for (level, guess, _), trace in zip(guesses, played, strict=True):
         if subject.score(trace) > 0 and (level, guess) not in suspects:
             suspects.append((level, guess))

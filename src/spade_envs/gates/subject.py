@@ -8,7 +8,7 @@ from typing import Literal
 
 from spade_envs.gates.context import Context
 from spade_envs.gates.lane import Job, Lane, Live
-from spade_envs.gates.policies import Policy, boxed, commands, cycle, script
+from spade_envs.gates.policies import Policy, boxed, commands, cycle, null, script
 from spade_envs.gates.ports import Mode, SandboxPort
 from spade_envs.gates.probes import PLAIN, scripts
 from spade_envs.gates.trace import Trace, info_text
@@ -68,7 +68,7 @@ class Subject:
         self._samples: dict[Sample, Trace] = {}
         self._replays: dict[Sample, Trace] = {}
         self._hints: dict[tuple[int, int], str | Fault] = {}
-        self._plain_episodes: dict[tuple[int, int], Trace] = {}
+        self._full_episodes: dict[tuple[str, int, int], Trace] = {}
         self._asked_for_copies = False
 
     @property
@@ -279,13 +279,22 @@ class Subject:
 
     def plain_episodes(self, levels: Sequence[int], seeds: Sequence[int]) -> list[Trace]:
         """Return episodes of an agent that says harmless words to the end, kept."""
-        wanted = [(level, seed) for level in levels for seed in seeds]
-        missing = [key for key in wanted if key not in self._plain_episodes]
-        jobs = [Job(*key, cycle(PLAIN), "plain") for key in missing]
+        return self._to_the_end("plain", cycle(PLAIN), levels, seeds)
+
+    def silent_episodes(self, levels: Sequence[int], seeds: Sequence[int]) -> list[Trace]:
+        """Return episodes of an agent that says nothing to the end, kept."""
+        return self._to_the_end("silent", null, levels, seeds)
+
+    def _to_the_end(
+        self, name: str, policy: Policy, levels: Sequence[int], seeds: Sequence[int]
+    ) -> list[Trace]:
+        wanted = [(name, level, seed) for level in levels for seed in seeds]
+        missing = [key for key in wanted if key not in self._full_episodes]
+        jobs = [Job(level, seed, policy, name) for _, level, seed in missing]
         played = self.plain.run(jobs, fresh=not self.plain.may_copy)
         for key, trace in zip(missing, played, strict=True):
-            self._plain_episodes[key] = trace
-        return [self._plain_episodes[key] for key in wanted]
+            self._full_episodes[key] = trace
+        return [self._full_episodes[key] for key in wanted]
 
     def samples(self, level: int, seeds: Sequence[int]) -> list[tuple[tuple[str, ...], Trace]]:
         """Return fixed scripts for the seeds and how they play on new objects or copies, kept."""
