@@ -17,7 +17,9 @@ from spade_train.engines.weights import is_sharded
 from spade_train.errors import EngineError
 
 ROWS = 1024
-MEMORY_MB = 4096
+_CPU_MEMORY = 1536 << 20
+_GPU_SHARE = 4
+"""Part of a GPU's memory, as its divisor, for keys and values that are kept between turns."""
 _ODD = (TypeError, AttributeError, ValueError, IndexError, RuntimeError, NotImplementedError)
 _SHORT, _FEW = 64, 64
 """Tokens below which lengths are alike, and conversations that are not split into groups."""
@@ -35,14 +37,16 @@ class TransformersEngine:
         model: the module; it is put into eval mode while it samples.
         stops: tokens that end a turn.
         rows: conversations that are computed together, >= 1.
-        memory_mb: most memory of keys and values that are kept between turns, > 0.
+        memory_mb: most memory of keys and values that are kept between turns, > 0; None takes a
+            quarter of a GPU's, or 1536 on a CPU.
     """
 
     def __init__(
-        self, model: Any, *, stops: Iterable[int], rows: int = ROWS, memory_mb: int = MEMORY_MB
+        self, model: Any, *, stops: Iterable[int], rows: int = ROWS, memory_mb: int | None = None
     ) -> None:
         self._model, self._stops = model, sorted(stops)
-        self._rows, self._memory = rows, memory_mb << 20
+        self._rows = rows
+        self._memory = _memory_of(model) if memory_mb is None else memory_mb << 20
         base = model.get_base_model() if hasattr(model, "get_base_model") else model
         takes = inspect.signature(base.forward).parameters
         self._options: dict[str, Any] = {"use_cache": True}
@@ -180,7 +184,7 @@ class TransformersEngine:
             kept.remove(gone)
             self._blocks.remove(gone)
             self._homes = {key: block for key, block in self._homes.items() if block is not gone}
-        if sum(block.bytes for block in self._blocks) > 2 * self._memory:
+        if sum(block.bytes for block in self._blocks) > self._memory:
             self._blocks = kept
 
     def _forward(
@@ -297,6 +301,13 @@ def grouped(lengths: Sequence[int], most: int) -> list[list[int]]:
         last = groups.pop()
         groups[-1] += last
     return groups
+
+
+def _memory_of(model: Any) -> int:
+    device = next(model.parameters()).device
+    if device.type != "cuda":
+        return _CPU_MEMORY
+    return int(torch.cuda.get_device_properties(device).total_memory // _GPU_SHARE)
 
 
 def _logprobs(logits: torch.Tensor) -> torch.Tensor:
