@@ -22,6 +22,7 @@ CLAIMS = {
     "worker-start": {25.0},
     "importing": {0.6},
     "gating": {0.4},
+    "sampling": {1.3},
 }
 
 
