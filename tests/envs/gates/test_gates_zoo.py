@@ -7,7 +7,7 @@ from envs.gates.defects import DEFECTS, source_of
 from spade_envs.gates import GATES, GATES_VERSION, check
 from spade_envs.types import EnvSource, Limits
 
-LIMITS = Limits(load_timeout_s=5.0, reset_timeout_s=1.0, step_timeout_s=0.5)
+LIMITS = Limits(load_timeout_s=5.0, reset_timeout_s=2.0, step_timeout_s=1.5)
 ALL = tuple(gate.id for gate in GATES)
 
 
