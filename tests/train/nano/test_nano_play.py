@@ -79,14 +79,14 @@ def test_success_is_counted_by_cell():
     }
 
 
-def test_the_bundled_agent_plays_short_instances_and_not_long_ones(nano):
+def test_the_bundled_agent_wins_short_instances_more_often_than_long_ones(nano):
     model, tokenizer = nano
-    families = [BY_NAME[name] for name in ("hops", "decode", "picks")]
+    families = [BY_NAME[name] for name in ("shift", "cheapest", "picks")]
     cells = play_judge(model, tokenizer, episodes=12, seed=3, families=families, levels=(0, 8))
     assert [cell.steps for cell in cells] == [0, 0, 8, 8] * 3
     low, high = (sum(cell.won for cell in cells if cell.steps == steps) for steps in (0, 8))
-    assert low >= 45  # of 72
-    assert high <= 15
+    assert low >= 32  # of 72
+    assert high <= 26
     again = play_judge(model, tokenizer, episodes=12, seed=3, families=families[:1], levels=(0,))
     assert again == cells[:2]
 
