@@ -16,7 +16,15 @@ from rich.table import Table
 
 from benchmarks.timing import TINY, Claim, Result, Scale
 
-BENCHMARKS = ("async-vector", "round-trip", "stepping", "worker-start", "gating", "importing", "sampling")
+BENCHMARKS = (
+    "async-vector",
+    "round-trip",
+    "stepping",
+    "worker-start",
+    "gating",
+    "importing",
+    "sampling",
+)
 """In the order in which they run: those that fork plain children come first."""
 
 

@@ -78,7 +78,13 @@ def main(folder, resume):
     done = trainer.train(checkpoint)
     weights = weights_of(trainer.policy)
     kinds = sorted({type(each).__name__ for each in trainer.policy.parameters()})
-    out = {"kinds": kinds, "gathered": gathered, "seen": source.seen, "done": done, "loaded": source.loaded}
+    out = {
+        "kinds": kinds,
+        "gathered": gathered,
+        "seen": source.seen,
+        "done": done,
+        "loaded": source.loaded,
+    }
     name = f"{'resumed' if resume else 'whole'}-{world.rank}"
     (folder / f"{name}.json").write_text(json.dumps(out))
     save_file({key: each.clone() for key, each in weights.items()}, folder / f"{name}.safetensors")
