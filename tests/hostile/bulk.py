@@ -87,7 +87,7 @@ HOSTILE: dict[str, dict[str, str]] = {
     "garbage on the channel": {"top": "import os\nos.write(3, b'\\xff' * 100_000)"},
     "closes everything": {"top": "import os\nos.closerange(0, 100)"},
     "a parser bomb": {"top": "x = " + "(" * 5000 + ")" * 5000},
-    "a slow step": {"step": "for _ in range(10**7): pass"},
+    "a slow step": {"step": "for _ in range(4 * 10**7): pass"},
 }  # fmt: skip
 
 
