@@ -21,7 +21,7 @@ _CPU_MEMORY = 1536 << 20
 _GPU_SHARE = 4
 """Part of a GPU's memory, as its divisor, for keys and values that are kept between turns."""
 _ODD = (TypeError, AttributeError, ValueError, IndexError, RuntimeError, NotImplementedError)
-"""What models raise whose cache is another one than this engine keeps; only the trial catches it."""
+"""What models raise whose cache is another one than this engine keeps; caught in one trial."""
 _SHORT, _FEW = 64, 64
 """Tokens below which lengths are alike, and conversations that are not split into groups."""
 _CLOSE: dict[torch.dtype | None, float] = {torch.float32: 1e-3, torch.float64: 1e-6}
