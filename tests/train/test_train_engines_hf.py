@@ -13,6 +13,7 @@ from transformers import (
 )
 
 from spade_train.engines import SampleRequest
+from spade_train.engines.block import Block
 from spade_train.engines.hf import TransformersEngine, grouped
 from spade_train.errors import EngineError
 
@@ -219,6 +220,31 @@ def test_long_prompts_are_computed_in_parts(monkeypatch):
     monkeypatch.undo()
     whole = TransformersEngine(model("llama"), stops=STOPS).sample(requests)
     assert [got.ids for got in parts] == [got.ids for got in whole]
+
+
+def test_a_prompt_of_many_is_computed_once_and_each_goes_its_own_way(monkeypatch):
+    computed, prompts = [], Block._prompts
+
+    def counted(self, rows, texts):
+        computed.append(len(rows))
+        return prompts(self, rows, texts)
+
+    engine = TransformersEngine(model("llama"), stops=STOPS)
+    assert engine.keeps
+    monkeypatch.setattr(Block, "_prompts", counted)
+    one, other = texts(2)
+    talks = [one, other, one, one, other]
+    for turn in range(2):
+        computed.clear()
+        requests = [asked(talk, row, turn) for row, talk in enumerate(talks)]
+        answers = engine.sample(requests)
+        assert sum(computed) == (2, 5)[turn]
+        for request, got in zip(requests, answers, strict=True):
+            alone = TransformersEngine(model("llama"), stops=STOPS)
+            (wanted,) = alone.sample([request])
+            assert got.ids == wanted.ids
+            assert got.logprobs == pytest.approx(wanted.logprobs, abs=2e-4)
+        talks = [talk + got.ids + (8, 9) for talk, got in zip(talks, answers, strict=True)]
 
 
 def test_bad_requests_and_broken_weights_are_refused():

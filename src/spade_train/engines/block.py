@@ -210,22 +210,40 @@ class Block:
             step += 1
 
     def _prefill(self, texts: Sequence[tuple[int, ...]]) -> torch.Tensor:
-        """Compute what is new in each row; return the last logits `(B, V)`, by place."""
+        """Compute what is new in each row; return the last logits `(B, V)`, by place.
+
+        Conversations that begin with the same prompt, such as episodes of one instance, compute it
+        once.
+        """
+        firsts: dict[tuple[int, ...], int] = {}
+        leaders = [
+            row if self._fed[row] else firsts.setdefault(ids, row) for row, ids in enumerate(texts)
+        ]
+        logits = self._computed(texts, sorted(set(leaders)))
+        followers = [row for row, leader in enumerate(leaders) if leader != row]
+        if followers:
+            sources = [leaders[row] for row in followers]
+            self._slots.copy(sources, followers, max(len(texts[row]) for row in followers))
+            logits[followers] = logits[sources]
+        return logits
+
+    def _computed(self, texts: Sequence[tuple[int, ...]], rows: Sequence[int]) -> torch.Tensor:
+        """Compute what is new in some rows; return logits `(B, V)` that are set in those."""
         news = [len(ids) - len(self._fed[row]) for row, ids in enumerate(texts)]
-        order = sorted(range(len(news)), key=news.__getitem__)
+        order = sorted(rows, key=news.__getitem__)
         parts: list[tuple[list[int], torch.Tensor]] = []
         while order:
             # The longest first: rows that are computed together are padded to the longest of them.
             longest = news[order[-1]]
             most = max(1, _TOGETHER // min(longest, _SPAN))
-            rows = sorted(row for row in order[-most:] if 2 * news[row] + 16 >= longest)
-            order = order[: len(order) - len(rows)]
-            parts.append((rows, self._prompts(rows, [texts[row] for row in rows])))
-        if len(parts) == 1:
+            chosen = sorted(row for row in order[-most:] if 2 * news[row] + 16 >= longest)
+            order = order[: len(order) - len(chosen)]
+            parts.append((chosen, self._prompts(chosen, [texts[row] for row in chosen])))
+        if len(parts) == 1 and len(rows) == len(texts):
             return parts[0][1]
         logits = parts[0][1].new_empty((len(texts), parts[0][1].shape[-1]))
-        for rows, part in parts:
-            logits[rows] = part
+        for chosen, part in parts:
+            logits[chosen] = part
         return logits
 
     def _prompts(self, rows: list[int], texts: Sequence[tuple[int, ...]]) -> torch.Tensor:

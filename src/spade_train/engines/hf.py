@@ -10,6 +10,7 @@ from typing import Any
 
 import torch
 
+from spade_train.engines.attention import attends_to_all
 from spade_train.engines.base import Sampled, SampleRequest
 from spade_train.engines.block import Block, Turn
 from spade_train.engines.slots import Slots
@@ -62,7 +63,7 @@ class TransformersEngine:
         """Whether keys and values are kept between turns."""
         if self._keeps is None:
             with self._sampling():
-                self._keeps = self._is_regular() and self._agrees()
+                self._keeps = attends_to_all(self._model) and self._agrees()
         return self._keeps
 
     def sample(self, requests: Sequence[SampleRequest]) -> list[Sampled]:
@@ -240,17 +241,6 @@ class TransformersEngine:
             step += 1
 
     # Which way it is.
-
-    def _is_regular(self) -> bool:
-        """Whether all layers look at all tokens, as far as the configuration says."""
-        config = self._model.config.get_text_config()
-        kinds = set(getattr(config, "layer_types", None) or ["full_attention"])
-        attention = getattr(config, "_attn_implementation", "eager")
-        window = getattr(config, "sliding_window", None) if kinds == {"full_attention"} else None
-        used = getattr(config, "use_sliding_window", True) and not getattr(config, "layer_types", 0)
-        return (
-            kinds == {"full_attention"} and attention in ("eager", "sdpa") and not (window and used)
-        )
 
     def _agrees(self) -> bool:
         """Whether a small conversation in two turns gives what a plain pass over it gives."""

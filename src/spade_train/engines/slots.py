@@ -89,6 +89,12 @@ class Slots(Cache):  # type: ignore[misc]
             part = buffer[:, :, :width]
             part[one] = part[other]
 
+    def copy(self, sources: list[int], rows: list[int], width: int) -> None:
+        """Copy the first `width` columns of some rows into others, which are no sources."""
+        one, other = torch.tensor(sources), torch.tensor(rows)
+        for buffer in (*self._keys, *self._values):
+            buffer[other, :, :width] = buffer[one, :, :width]
+
     def take_over(self, giver: Slots, theirs: int, ours: int, width: int) -> None:
         """Copy the first `width` columns of another's row into a row of this one."""
         if not self._keys:

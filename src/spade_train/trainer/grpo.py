@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import copy
 import functools
+import inspect
 import math
 from collections.abc import Iterator, Mapping
 from types import MethodType
@@ -21,11 +22,13 @@ from trl.trainer.utils import FusedCausalLMOutput, add_fused_lm_head, use_adapte
 
 from spade_train.batch import Batch
 from spade_train.config import Config
+from spade_train.engines.attention import attends_to_all
 from spade_train.errors import DataError, HealthError
 from spade_train.trainer.head import TemperatureHead
 from spade_train.trainer.micro import MicroBatch, empty_micro_batch, micro_batches
 from spade_train.trainer.passes import Pass, Totals
 from spade_train.trainer.schedule import rate_factor
+from spade_train.trainer.shared import shared_hidden, split_rows
 
 # The source alone ends a run; the library only wants a number of steps.
 _ENDLESS = 2**40
@@ -359,7 +362,7 @@ def _fuse(model: Any, temperature: float) -> None:
 def _scored_only(model: Any, *inputs: Any, labels: Any, temperature: float, **named: Any) -> Any:
     """Do what TRL's head does, at the scored positions alone; its own spares them on GPUs only."""
     del named["fused_lm_head"]
-    hidden = model.base_model(*inputs, use_cache=False, **named).last_hidden_state[:, :-1]
+    hidden = _hidden(model, *inputs, labels=labels, **named)[:, :-1]
     labels = labels[:, 1:]
     mask = labels != -100
     head = model.get_output_embeddings()
@@ -370,6 +373,26 @@ def _scored_only(model: Any, *inputs: Any, labels: Any, temperature: float, **na
     )
     logps, entropy = (part.new_zeros(mask.shape).masked_scatter(mask, part) for part in found[:2])
     return FusedCausalLMOutput(log_probs=logps, entropy=entropy)
+
+
+def _hidden(model: Any, *inputs: Any, labels: Any, **named: Any) -> Any:
+    if not inputs and _may_share(model):
+        ids, attention = named["input_ids"], named["attention_mask"]
+        split = split_rows(ids, attention, labels != -100)
+        if split is not None:
+            rest = {k: v for k, v in named.items() if k not in ("input_ids", "attention_mask")}
+            return shared_hidden(model.base_model, split, ids.size(1), rest)
+    return model.base_model(*inputs, use_cache=False, **named).last_hidden_state
+
+
+def _may_share(model: Any) -> bool:
+    # Spread weights are gathered once a pass, in step with the other processes; and a pass that
+    # is to be computed twice keeps nothing.
+    spread = hasattr(next(model.parameters()), "full_tensor")
+    twice = model.training and model.is_gradient_checkpointing
+    takes = inspect.signature(model.base_model.forward).parameters
+    wanted = {"past_key_values", "position_ids"} <= takes.keys()
+    return wanted and not spread and not twice and attends_to_all(model)
 
 
 def _arguments(config: Config, output_dir: str) -> Any:
