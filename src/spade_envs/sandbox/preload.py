@@ -53,13 +53,34 @@ def preload(libraries: Sequence[str] = ()) -> None:
             importlib.import_module(name)
         except ImportError:
             continue  # differs between versions; absence is not an error
+    _warm()
+
+
+def _warm() -> None:
+    """Do once what is slow the first time, so that no worker has to."""
     import re
 
     import numpy as np
 
+    from spade_envs.api.tools import tool, tools_of
+
     np.random.default_rng(0).permutation(3)
     re.compile("a")
     str(np.arange(3)), repr(np.float64(0.5))
+
+    class Sample:
+        @tool
+        def look(self, place: str, times: int = 1, every: list[str] | None = None) -> str:
+            """Look somewhere.
+
+            Args:
+                place: where.
+                times: how often.
+                every: what for.
+            """
+            return place
+
+    tools_of(Sample)
 
 
 def library_folders(libraries: Sequence[str], extra_path: Sequence[str]) -> list[str]:
