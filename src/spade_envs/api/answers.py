@@ -46,12 +46,13 @@ def _boxed(text: str) -> str | None:
     start = text.rfind("\\boxed{")
     if start < 0:
         return None
-    begin = start + len("\\boxed{")
+    begin = position = start + len("\\boxed{")
     depth = 1
-    for position in range(begin, len(text)):
-        depth += {"{": 1, "}": -1}.get(text[position], 0)
+    while (close := text.find("}", position)) >= 0:
+        depth += text.count("{", position, close) - 1
         if depth == 0:
-            return text[begin:position]
+            return text[begin:close]
+        position = close + 1
     return None
 
 

@@ -109,7 +109,7 @@ class TextEnv(gym.Env[str, str]):
         order = self.np_random.permutation(len(items))
         if count > len(order):
             raise ValueError(f"cannot draw {count} of {len(order)} items")
-        return [items[int(index)] for index in order[:count]]
+        return [items[index] for index in order[:count].tolist()]
 
     def shuffled(self, items: Sequence[T]) -> list[T]:
         """Return `items` in random order, as a new list."""

@@ -16,6 +16,7 @@ from spade_envs.api import answer_of, without_thinking
         (r"so \boxed{42}.", "42"),
         (r"first \boxed{1}, no, \boxed{2}", "2"),
         (r"\boxed{\frac{1}{2}}", r"\frac{1}{2}"),
+        (r"so \boxed{{x}{y}} and }", "{x}{y}"),
         (r"\boxed{never closed", r"\boxed{never closed"),
         (r"<think>\boxed{9}</think>\boxed{8}", "8"),
         ("<think>half a thought", "half a thought"),
