@@ -59,13 +59,37 @@ _Generator, _Bits = np.random.Generator, np.random.PCG64
 _NO_ENTROPY = np.random.SeedSequence(0)
 
 
+class _Blank(np.random.SeedSequence):
+    """`_NO_ENTROPY`, but quick while a generator is made whose state is set right after."""
+
+    making = False
+
+    def generate_state(self, n_words: int, dtype: Any = np.uint32) -> Any:
+        """Return zeros while a generator is made."""
+        return _ZEROS if self.making else _NO_ENTROPY.generate_state(n_words, dtype)
+
+    def spawn(self, n_children: int) -> Any:
+        """Return children of `_NO_ENTROPY`."""
+        return _NO_ENTROPY.spawn(n_children)
+
+    def __reduce__(self) -> Any:
+        return _NO_ENTROPY.__reduce__()
+
+
+_blank, _ZEROS = _Blank(0), np.zeros(4, np.uint64)
+
+
 def _known(index: int) -> Any:
     return _shared[index]
 
 
 def _generator(state: Any) -> np.random.Generator:
     """Return a generator in this state, without asking the system for entropy as NumPy does."""
-    bits = _Bits(_NO_ENTROPY)
+    _blank.making = True
+    try:
+        bits = _Bits(_blank)
+    finally:
+        _blank.making = False
     bits.state = state
     return _Generator(bits)
 

@@ -26,7 +26,6 @@ def load(code: str, mode: Mode) -> tuple[Callable[..., Any], Interface, bool]:
     Whatever the source raises passes through.
     """
     source_lines[:] = code.splitlines()
-    tree = ast.parse(code, FILENAME)
     module = ModuleType(MODULE_NAME)
     module.__dict__["__file__"] = FILENAME
     compiled: CodeType
@@ -36,13 +35,16 @@ def load(code: str, mode: Mode) -> tuple[Callable[..., Any], Interface, bool]:
         compiled = restricted.compile_restricted(code, FILENAME)
         module.__dict__.update(restricted.guards())
     else:
-        compiled = compile(tree, FILENAME, "exec", dont_inherit=True)
-    module.__dict__.update(supply(forgotten(tree)))
+        compiled = compile(code, FILENAME, "exec", dont_inherit=True)
+    drawn = not _no_random(code)
+    # A tree takes as long as all the rest; only an import leaves a name with a dot.
+    ours = any(name.startswith("spade_envs.") for name in compiled.co_names)
+    tree = ast.parse(code, FILENAME) if drawn or not ours else ast.Module([], [])
+    module.__dict__.update(supply(() if ours else forgotten(tree)))
     sys.modules[MODULE_NAME] = module  # dataclasses and pickle look their module up
     exec(compiled, module.__dict__)  # noqa: S102  what a worker is for
     entry = find_entry(module.__dict__)
-    shared = not _no_random(code) and uses_global_rng(tree)
-    return entry, interface_of(entry), shared
+    return entry, interface_of(entry), drawn and uses_global_rng(tree)
 
 
 _OWN_GENERATORS = frozenset(

@@ -24,7 +24,8 @@ class Instance:
     options: dict[str, Any] | None = None
     actions: list[str] = field(default_factory=list)
     last_observation: str = ""
-    _seeds: random.Random | None = None
+    _seeds: random.Random | int | None = None
+    """The sequence, or the seed that begins it."""
 
     def next_seed(self, seed: int | None) -> int:
         """Return the seed of the next episode.
@@ -34,8 +35,10 @@ class Instance:
         """
         if seed is not None or self._seeds is None:
             first = secrets.randbits(31) if seed is None else int(seed)
-            self._seeds = random.Random(first)
+            self._seeds = first
             return first
+        if isinstance(self._seeds, int):  # made late: most episodes are given a seed
+            self._seeds = random.Random(self._seeds)
         return self._seeds.getrandbits(31)
 
     def begin(self, seed: int, options: dict[str, Any] | None, observation: str) -> None:

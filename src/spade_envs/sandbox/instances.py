@@ -18,7 +18,7 @@ import msgspec
 import numpy as np
 
 from spade_envs.sandbox.execution import FILENAME
-from spade_envs.sandbox.protocol import EMPTY_INFO, MAX_DEPTH, check_json
+from spade_envs.sandbox.protocol import EMPTY_INFO, MAX_DEPTH, check_json, is_json
 
 ReplyTuple = tuple[int, str, float, bool, bool, bool, bytes, Any]
 FaultTuple = tuple[str, str, str]
@@ -235,7 +235,7 @@ class Table:
         if not isinstance(info, dict):
             raise _Breach(f"info is {_describe(info)}, not a dict")
         try:
-            raw = self._encode(check_json(plain(info)))
+            raw = self._encode(info if is_json(info) else check_json(plain(info)))
         except (ValueError, TypeError, OverflowError, msgspec.MsgspecError) as error:
             raise _Breach(f"info {error}; it must be plain JSON") from None
         if len(raw) > self._most_info:

@@ -27,8 +27,9 @@ _INFINITY = float("inf")
 _decode_info = msgspec.msgpack.Decoder(dict[str, Any]).decode
 
 _REMEMBERED, _REMEMBERED_BYTES = 512, 16_384
-_sound_infos: set[bytes] = set()
-"""Infos that were found to be plain JSON: most steps bring one that was seen before."""
+_sound_infos: dict[bytes, dict[str, Json] | None] = {}
+"""Infos that were found to be plain JSON, with what they hold if it is flat: most steps bring one
+that was seen before."""
 
 Answer: TypeAlias = str | StepOutcome
 """The observation of a step that brought nothing else but a reward, or what it brought."""
@@ -106,6 +107,9 @@ def decode_info(data: bytes, most_bytes: int) -> dict[str, Json]:
     """
     if len(data) > most_bytes:
         raise Broken("protocol", f"an info of {len(data)} bytes, more than {most_bytes}")
+    known = _sound_infos.get(data)
+    if known is not None:
+        return known.copy()
     try:
         info: dict[str, Json] = _decode_info(data)
         if data not in _sound_infos:
@@ -113,7 +117,8 @@ def decode_info(data: bytes, most_bytes: int) -> dict[str, Json]:
             if len(data) <= _REMEMBERED_BYTES:
                 if len(_sound_infos) >= _REMEMBERED:
                     _sound_infos.clear()
-                _sound_infos.add(data)
+                flat = not any(type(item) is dict or type(item) is list for item in info.values())
+                _sound_infos[data] = info.copy() if flat else None
     except (ValueError, RecursionError) as error:
         raise Broken("protocol", f"the info {str(error)[:200]}") from None
     return info

@@ -173,6 +173,29 @@ class OneOfMany(msgspec.Struct, array_like=True, forbid_unknown_fields=True, gc=
     fault: FaultData | None
 
 
+_SCALARS = frozenset({str, int, bool, type(None)})
+
+
+def is_json(value: Any, depth: int = MAX_DEPTH) -> bool:
+    """Whether `check_json` lets a dict or list pass; quicker, since scalars cost no call."""
+    kind = type(value)
+    if depth <= 0 or (kind is not dict and kind is not list):
+        return False
+    items = value
+    if kind is dict:
+        for key in value:
+            if type(key) is not str:
+                return False
+        items = value.values()
+    for item in items:
+        kind = type(item)
+        if kind in _SCALARS:
+            continue
+        if not (item - item == 0.0 if kind is float else is_json(item, depth - 1)):
+            return False
+    return True
+
+
 def check_json(value: Json, depth: int = MAX_DEPTH) -> Json:
     """Return `value` if it consists of plain JSON types only, nested at most `depth` deep.
 
@@ -180,7 +203,7 @@ def check_json(value: Json, depth: int = MAX_DEPTH) -> Json:
         ValueError: it holds another type, a non-finite number or a key that is not text.
     """
     kind = type(value)
-    if kind is str or kind is bool or value is None or kind is int:
+    if kind in _SCALARS or is_json(value, depth):
         return value
     if kind is float:
         if value - value != 0.0:

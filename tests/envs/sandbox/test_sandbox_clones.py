@@ -1,6 +1,7 @@
 """Clones are deep copies, only quicker; what cannot be pickled is copied the slow way."""
 
 import copy
+import pickle
 import threading
 
 import numpy as np
@@ -36,6 +37,15 @@ def test_a_clone_draws_what_a_deep_copy_draws():
     assert quick.rng is quick.again
     drawn = [list(one.rng.integers(1_000_000, size=5)) for one in (game, slow, quick)]
     assert drawn[0] == drawn[1] == drawn[2]
+
+
+def test_a_clone_can_be_copied_pickled_and_spawn_generators():
+    (quick,) = clones(Game(), 1)
+    slow, stored = copy.deepcopy(quick.rng), pickle.loads(pickle.dumps(quick.rng))
+    drawn = {one.integers(1_000_000) for one in (Game().rng, quick.rng, slow, stored)}
+    assert len(drawn) == 1
+    (child,) = quick.rng.spawn(1)
+    assert child.integers(1_000_000) != drawn.pop()
 
 
 def test_what_cannot_be_pickled_is_copied_and_what_cannot_be_copied_raises():

@@ -1,6 +1,7 @@
 """The host's end of the channel: whatever bytes come, it answers or gives up cleanly."""
 
 import math
+import random
 import socket
 import threading
 import time
@@ -201,3 +202,16 @@ def test_seeds_of_an_instance_depend_only_on_the_seeds_given():
     assert seeds() == seeds()
     assert seeds()[0] == 4
     assert len(set(seeds())) == 5
+
+
+def test_an_info_that_comes_again_is_another_dict():
+    raw = msgspec.msgpack.encode({"success": True, "score": 2})
+    first = decode_info(raw, 1000)
+    first["score"] = 3
+    assert decode_info(raw, 1000) == {"success": True, "score": 2}
+
+
+def test_episodes_without_a_seed_go_on_from_a_seed_that_was_given_again():
+    instance = Instance(level=0, generation=1)
+    drawn = [instance.next_seed(seed) for seed in (5, None, None, 5, None)]
+    assert drawn[1] == drawn[4] == random.Random(5).getrandbits(31) != drawn[2]
