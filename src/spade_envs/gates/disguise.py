@@ -28,10 +28,13 @@ def spelt(answer: str) -> str:
 @functools.lru_cache(maxsize=1024)
 def squeezed(text: str) -> str:
     """Return the letters and digits of `text` alone, without regard to case."""
+    if text.isascii():
+        return text.lower().translate(_NO_WORD_ASCII)
     return _NO_WORD.sub("", text.casefold())
 
 
 _NO_WORD = re.compile(r"[\W_]+")
+_NO_WORD_ASCII = dict.fromkeys(code for code in range(128) if not chr(code).isalnum())
 
 
 def spellings(answer: str, inside: str) -> dict[str, str]:

@@ -56,7 +56,7 @@ class Live:
         self.over = start.fault is not None
         self.pause_after: int | None = None
         """Steps after which no further action is asked for."""
-        self._lane = lane
+        self._lane, self._most_steps = lane, lane.most_steps
         shown = start.observation
         name = f"{job.name}/{job.level}/{job.seed}"
         self.view = View(lane.worker.interface, job.level, job.seed, shown, shown, name=name)
@@ -64,7 +64,7 @@ class Live:
     def next_action(self) -> str | None:
         """Return the policy's next action, or None if the episode is over or too long."""
         taken = len(self.steps)
-        if self.over or taken >= self._lane.most_steps or taken == self.pause_after:
+        if self.over or taken >= self._most_steps or taken == self.pause_after:
             return None
         return self.job.policy(self.view)
 
@@ -363,7 +363,8 @@ class Lane:
             outcomes = self.worker.step([(episode.instance, text) for episode, text in batch])
             for (episode, action), outcome in zip(batch, outcomes, strict=True):
                 episode.take(action, outcome)
-            if any(_timed_out(outcome.fault) for outcome in outcomes):
+            faults = [outcome.fault for outcome in outcomes if outcome.fault is not None]
+            if any(map(_timed_out, faults)):
                 return
             self.check_time()
 

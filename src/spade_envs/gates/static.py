@@ -28,10 +28,10 @@ from spade_envs.types import Fault, Json
 
 def parses(subject: Subject) -> Finding:
     """L0.1: parses without warnings, loads, and holds one fully described environment class."""
-    problem = _syntax_problem(subject.source.code)
-    if problem is not None:
-        return problem
-    refused = [item for item in subject.findings if item.code != RNG_CODE]
+    tree = _compiled(subject.source.code)
+    if isinstance(tree, Finding):
+        return tree
+    refused = [item for item in subject.lint(tree) if item.code != RNG_CODE]
     lane = subject.loaded
     if isinstance(lane, Fault):
         if refused:
@@ -59,14 +59,16 @@ def parses(subject: Subject) -> Finding:
     )
 
 
-def _syntax_problem(code: str) -> Finding | None:
+def _compiled(code: str) -> ast.Module | Finding:
+    """Return the tree of a source that compiles, or what is wrong with it."""
     try:
         size = len(code.encode("utf-8"))
         if size > MAX_SOURCE_BYTES:
             return failed(f"the source has {size} bytes; at most {MAX_SOURCE_BYTES} are allowed")
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
-            compile(ast.parse(code), "<environment>", "exec", dont_inherit=True)
+            tree = ast.parse(code)
+            compile(tree, "<environment>", "exec", dont_inherit=True)
     except SyntaxError as error:
         return failed(f"line {error.lineno}: {error.msg}", line=error.lineno)
     except (ValueError, RecursionError, MemoryError, OverflowError) as error:
@@ -77,7 +79,7 @@ def _syntax_problem(code: str) -> Finding | None:
             f"line {first.lineno}: {first.message}; remove what the warning is about",
             line=first.lineno,
         )
-    return None
+    return tree
 
 
 def allowed_code(subject: Subject) -> Finding:

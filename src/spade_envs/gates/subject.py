@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
@@ -13,7 +14,7 @@ from spade_envs.gates.ports import Mode, SandboxPort
 from spade_envs.gates.probes import PLAIN, scripts
 from spade_envs.gates.trace import Trace, info_text
 from spade_envs.sandbox.policy import LintFinding, lint
-from spade_envs.types import EnvSource, Fault, GateResult, Interface, Limits
+from spade_envs.types import EnvSource, Fault, GateResult, Interface, Limits, ResetOutcome
 
 Depth = Literal["quick", "standard", "deep"]
 LaneName = Literal["plain", "restricted", "poisoned", "elsewhere"]
@@ -69,13 +70,19 @@ class Subject:
         self._replays: dict[Sample, Trace] = {}
         self._hints: dict[tuple[int, int], str | Fault] = {}
         self._full_episodes: dict[tuple[str, int, int], Trace] = {}
+        self._start_texts: dict[int, tuple[ResetOutcome, str]] = {}
         self._asked_for_copies = False
 
     @property
     def findings(self) -> tuple[LintFinding, ...]:
         """What the linter says about the source."""
+        return self.lint()
+
+    def lint(self, tree: ast.Module | None = None) -> tuple[LintFinding, ...]:
+        """Return what the linter says, kept; a `tree` that was parsed already saves a parse."""
         if self._findings is None:
-            self._findings = lint(self.source, trusted_imports=self.trusted_imports)
+            trusted = self.trusted_imports
+            self._findings = lint(self.source, trusted_imports=trusted, tree=tree)
         return self._findings
 
     @property
@@ -345,7 +352,15 @@ class Subject:
         """Return what tells the task of an episode from others: its start and its reference."""
         actions = self.solution(trace.level, trace.seed or 0) if self.has_reference else ()
         shown = repr(actions) if not isinstance(actions, Fault) else ""
-        return f"{trace.start.observation}\0{info_text(trace.start.info)}\0{shown}"
+        return f"{self._start_text(trace.start)}\0{shown}"
+
+    def _start_text(self, start: ResetOutcome) -> str:
+        """Return what a reset showed as one comparable text, kept: many episodes share a start."""
+        known = self._start_texts.get(id(start))
+        if known is None:
+            known = start, f"{start.observation}\0{info_text(start.info)}"
+            self._start_texts[id(start)] = known
+        return known[1]
 
 
 def _copies_play_alike(

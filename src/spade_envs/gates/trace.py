@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from spade_envs.types import Fault, Json, ResetOutcome, StepOutcome
 
+_as_text = json.JSONEncoder(default=repr).encode
 MAX_EVIDENCE_CHARS = 400
 MAX_EVIDENCE_TURNS = 8
 BOASTS = 'an episode that was paid nothing reports success; set info["success"] on a win only'
@@ -31,7 +32,7 @@ class Trace:
     @property
     def total(self) -> float:
         """Sum of the rewards."""
-        return sum(outcome.reward for _, outcome in self.steps)
+        return sum([outcome.reward for _, outcome in self.steps])
 
     @property
     def done(self) -> bool:
@@ -51,7 +52,7 @@ class Trace:
     @property
     def actions(self) -> tuple[str, ...]:
         """The actions taken."""
-        return tuple(action for action, _ in self.steps)
+        return tuple([action for action, _ in self.steps])
 
     def key(self) -> str:
         """Return everything that an agent or a trainer could see, as one comparable string.
@@ -67,7 +68,7 @@ class Trace:
             flags = [bool(got.terminated), bool(got.truncated)]
             row = [action, got.observation, repr(got.reward), *flags, dict(got.info)]
             rows.append([*row, _kind(got.fault)])
-        self._key.append(json.dumps(rows, default=repr))
+        self._key.append(_as_text(rows))
         return self._key[0]
 
     def evidence(self) -> dict[str, Json]:
@@ -116,7 +117,7 @@ def clip(text: str, limit: int = MAX_EVIDENCE_CHARS) -> str:
 
 def info_text(info: Mapping[str, Json]) -> str:
     """Return an info dict as one comparable string."""
-    return json.dumps(dict(info), default=repr)
+    return _as_text(dict(info))
 
 
 def _kind(fault: Fault | None) -> Json:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import random
 import re
@@ -89,6 +90,7 @@ def _says(hint: str, shown: str) -> bool:
     )
 
 
+@functools.lru_cache(maxsize=4096)
 def _stem(word: str) -> str:
     return re.sub(r"(?:'s|ing|ed|es|s|e|ly)$", "", word.casefold()) or word
 

@@ -28,18 +28,21 @@ class LintFinding:
     message: str
 
 
-def lint(source: EnvSource, *, trusted_imports: Collection[str] = ()) -> tuple[LintFinding, ...]:
+def lint(
+    source: EnvSource, *, trusted_imports: Collection[str] = (), tree: ast.Module | None = None
+) -> tuple[LintFinding, ...]:
     """Return what the policy does not admit, in the order of lines; nothing is executed.
 
     Args:
         source: what to read.
         trusted_imports: modules that this source may import besides the usual ones.
+        tree: the source parsed, if that was done already; rewritten here, so of no more use.
     """
     if len(source.code) > MAX_CHARS:
         message = f"the source has {len(source.code)} characters; {MAX_CHARS} are allowed"
         return (LintFinding(0, "size", message),)
     try:
-        tree = ast.parse(source.code)
+        tree = tree or ast.parse(source.code)
         found = {*_by_rules(tree, trusted_imports), *_by_policy(tree)}
     except SyntaxError as error:
         return (LintFinding(error.lineno or 0, "syntax", str(error.msg)),)

@@ -90,3 +90,8 @@ def test_cores_leave_out_what_all_answers_share():
     assert cores(said) == [said, {1: "red pear", 2: "old fig"}]
     assert cores({1: "7", 2: "8"}) == [{1: "7", 2: "8"}]
     assert cores({}) == []
+
+
+def test_only_letters_and_digits_of_any_script_are_left():
+    assert squeezed("A-b_3, \t[C]") == "ab3c"
+    assert squeezed("Stra\u00dfe \u00c9t\u00e9!") == "strasse\u00e9t\u00e9"
