@@ -316,6 +316,16 @@ class Report:
         """The failed gates, in the order in which they ran."""
         return tuple(result for result in self.results if result.outcome == "fail")
 
+    @property
+    def gravest(self) -> GateResult | None:
+        """The failure to name first: the earliest one, but a missing reference after all others."""
+        return next(iter(sorted(self.failures, key=_lacks_reference)), None)
+
+
+def _lacks_reference(result: GateResult) -> bool:
+    """Whether all that is wrong is a missing reference: the least of defects."""
+    return result.gate == "L3.1" and result.message.startswith("no reference")
+
 
 RejectionStage: TypeAlias = Literal["client", "parse", "gates", "novelty"]
 

@@ -50,6 +50,18 @@ def test_a_report_accepts_only_if_everything_ran_and_nothing_failed(outcomes, co
     assert len(report.failures) == outcomes.count("fail")
 
 
+def test_a_missing_reference_is_named_after_every_other_failure():
+    def failed(gate, message):
+        return GateResult(gate=gate, title="t", outcome="fail", message=message)
+
+    lacking, leak = failed("L3.1", "no reference solution; add it"), failed("L3.10", "it leaks")
+    loses = failed("L3.1", "the reference loses")
+    for results, first in (((lacking, leak), leak), ((lacking,), lacking), ((loses, leak), loses)):
+        report = Report(source_sha256="0", gates_version="1", interface=None, results=results)
+        assert report.gravest is first
+    assert Report(source_sha256="0", gates_version="1", interface=None, results=()).gravest is None
+
+
 def test_limits_from_json():
     limits = Limits.from_mapping({"step_timeout_s": 1, "memory_mb": 256})
     assert limits == Limits(step_timeout_s=1.0, memory_mb=256)

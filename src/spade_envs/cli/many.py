@@ -15,7 +15,7 @@ from spade_envs.cli.stores import Finite
 if TYPE_CHECKING:
     from spade_envs.design.clients import Designer
     from spade_envs.gates.subject import Depth
-    from spade_envs.interop import Checked, Target
+    from spade_envs.interop import Target
     from spade_envs.reports.entry import Entry
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -230,18 +230,11 @@ def print_summary(entries: Sequence[Entry]) -> None:
     from spade_envs.cli.output import counted, print_table
 
     if len(entries) > FEW:
-        rows = [(entry.label, entry.verdict, _passed(entry.checked), _short(entry.found))
+        rows = [(entry.label, entry.verdict, entry.counts.short, _short(entry.found))
                 for entry in entries]  # fmt: skip
-        print_table("", ("target", "verdict", "gates", "what was found"), rows)
+        print_table("", ("target", "verdict", "gates passed", "what was found"), rows)
     tally = Counter(entry.verdict for entry in entries)
     click.echo(f"{counted(len(entries), 'target')}: {counts(Counter(tally))}")
-
-
-def _passed(checked: Checked) -> str:
-    """Return such as `37/38`: gates that passed, of those that apply."""
-    results = checked.report.results if checked.report is not None else ()
-    judged = [result.outcome for result in results if result.outcome != "skip"]
-    return f"{judged.count('pass')}/{len(judged)}" if judged else ""
 
 
 def _short(text: str) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -36,13 +35,11 @@ def print_entry(entry: Entry, *, every: bool) -> None:
 def print_report(target: str, report: Report, *, every: bool) -> None:
     """Print one report: all gates if `every`, else those that fail, warn or were cut off."""
     from spade_envs.gates import GATES
-    from spade_envs.reports.entry import cut_off, verdict
+    from spade_envs.reports.entry import counts, cut_off, unfinished, verdict
 
     shown = [r for r in report.results if every or r.outcome in ("fail", "warn") or cut_off(r)]
-    tally = Counter(r.outcome for r in report.results)
-    skipped = f", {tally['skip']} skipped" if tally["skip"] else ""
-    head = f"{clean(target)}: {verdict(report)} ({tally['pass']} of {len(report.results)} gates"
-    click.echo(f"{head} passed{skipped}, {report.elapsed_s:.1f} s)")
+    head = f"{clean(target)}: {verdict(report)}"
+    click.echo(f"{head} ({counts(report)}, {report.elapsed_s:.1f} s)")
     if shown:
         print_table("", ("gate", "verdict", "what was found"), result_rows(shown))
     for result in report.failures:
@@ -55,7 +52,7 @@ def print_report(target: str, report: Report, *, every: bool) -> None:
     if verdict(report) == "passes":
         click.echo("So few seeds certify nothing; to certify, leave out --quick and --seeds.")
     elif not report.complete:
-        click.echo("The gates did not all run, so nothing is certified.")
+        click.echo(f"Nothing is certified: {unfinished(report)}.")
 
 
 def print_audit(entry: Entry) -> None:
@@ -77,7 +74,10 @@ def print_audit(entry: Entry) -> None:
 def _print_failure(result: GateResult) -> None:
     if result.evidence:
         click.echo(f"evidence of {result.gate}")
+    unplayed = result.evidence.get("transcript") == []
     for key, value in result.evidence.items():
+        if unplayed and key in ("transcript", "return"):
+            continue  # nothing was played: an empty episode would say nothing
         if key == "transcript":
             click.echo("  transcript:")
             for line in _lines(value):

@@ -14,8 +14,7 @@ def refusal(checked: Checked) -> str:
     report, target = checked.report, checked.target
     if report is None:
         return checked.error
-    if report.failures:
-        first = report.failures[0]
+    if (first := report.gravest) is not None:
         return f"{first.gate}: {first.message}"
     if not report.accepted:
         return "the gates did not all run"

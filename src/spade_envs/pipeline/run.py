@@ -165,7 +165,6 @@ def _why(design: Design) -> str:
     report = design.report
     if report is None:
         return "not checked"
-    if report.failures:
-        first = report.failures[0]
+    if (first := report.gravest) is not None:
         return f"{first.gate}: {first.message}"
     return "not every gate was run"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
@@ -53,20 +54,63 @@ class Entry:
 
     @property
     def found(self) -> str:
-        """The gravest thing that is wrong with it, in one line; empty if nothing is."""
-        if self.report is None:
+        """The gravest thing that is wrong with it, or a warning, in one line; else empty."""
+        report = self.report
+        if report is None:
             return self.checked.error
-        failures = sorted(self.report.failures, key=_lacks_reference)
-        if failures:
-            more = ", ".join(result.gate for result in failures[1:])
-            also = f" (and {more})" if more else ""
-            return f"{failures[0].gate} {failures[0].message}{also}"
-        return "the gates did not all run" if self.verdict == "refused" else ""
+        if (first := report.gravest) is not None:
+            return _told(first, report.failures)
+        if self.verdict == "refused":
+            return unfinished(report)
+        warnings = [result for result in report.results if result.outcome == "warn"]
+        return f"warning: {_told(warnings[0], warnings)}" if warnings else ""
+
+    @property
+    def counts(self) -> Counts:
+        """How many gates passed; all zero if there is no report."""
+        return Counts(0, 0, 0) if self.report is None else counts(self.report)
 
 
-def _lacks_reference(result: GateResult) -> bool:
-    """Whether all that is wrong is a missing reference: the least of defects."""
-    return result.gate == "L3.1" and result.message.startswith("no reference")
+def _told(first: GateResult, found: Sequence[GateResult]) -> str:
+    more = ", ".join(result.gate for result in found if result is not first)
+    also = f" (and {more})" if more else ""
+    return f"{first.gate} {first.message}{also}"
+
+
+def unfinished(report: Report) -> str:
+    """Return why a report without failures certifies nothing, and what to do about it."""
+    late = any(result.message.startswith(OUT_OF_TIME) for result in report.results)
+    if late:
+        return "the deadline passed before all gates had run; raise --deadline"
+    return "the gates did not all run"
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """How many gates passed, in the one form in which it is told everywhere."""
+
+    passed: int
+    judged: int
+    """Gates that were run and could be measured."""
+    other: int
+    """Gates that were not run, or that do not apply."""
+
+    @property
+    def short(self) -> str:
+        """Such as `36 of 37`; empty if no gate was judged."""
+        return f"{self.passed} of {self.judged}" if self.judged else ""
+
+    def __str__(self) -> str:
+        other = f", {self.other} not run or not applicable" if self.other else ""
+        return f"{self.passed} of {self.judged} gates passed{other}"
+
+
+def counts(report: Report) -> Counts:
+    """Return how many gates passed, of those that were run and apply."""
+    known = {gate.id for gate in GATES} | {result.gate for result in report.results}
+    judged = [result for result in report.results if result.outcome != "skip"]
+    passed = sum(result.outcome == "pass" for result in judged)
+    return Counts(passed, len(judged), len(known) - len(judged))
 
 
 def verdict(report: Report) -> Verdict:

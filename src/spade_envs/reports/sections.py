@@ -86,16 +86,6 @@ class Section:
         """Every gate, by family."""
         return [row for family in self.families for row in family.rows]
 
-    @property
-    def passed(self) -> int:
-        """Gates that passed."""
-        return sum(row.outcome == "pass" for row in self.rows)
-
-    @property
-    def judged(self) -> int:
-        """Gates that were run and apply."""
-        return sum(row.outcome not in ("skip", "none") for row in self.rows)
-
 
 def section(number: int, entry: Entry) -> Section:
     """Return what the page shows about an entry; `number` is its place in the run, from 1."""

@@ -130,7 +130,7 @@ def _certified(source: EnvSource, report: Report) -> Interface:
     if report.source_sha256 != source.sha256:
         raise NotCertified("the report belongs to another source; check this one first")
     if not report.accepted:
-        first = next(iter(report.failures), None)
+        first = report.gravest
         why = f"{first.gate}: {first.message}" if first else "not every gate was run"
         raise NotCertified(f"the report does not admit the source: {why}")
     if report.interface is None:

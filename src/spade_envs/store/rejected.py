@@ -25,7 +25,7 @@ class Refused:
     stage: str
     """`client`, `parse`, `gates` or `novelty`."""
     gate: str | None
-    """First gate that failed, if gates refused it."""
+    """The gate to name first (`Report.gravest`), if gates refused it."""
     reason: str
     attempt: int
     """Number of the attempt in its run, from 0."""
@@ -68,10 +68,10 @@ def _read(root: Path, key: str) -> Refused:
 
 
 def _from_report(root: Path, path: str) -> tuple[str | None, str | None]:
-    """Return the first gate that failed and the name of the class."""
+    """Return the gate of the gravest failure and the name of the class."""
     try:
         report = decode_report(read_file(root, path, max_bytes=MAX_REPORT_BYTES), path)
     except (Corrupt, OSError):
         return None, None
-    gate = report.failures[0].gate if report.failures else None
+    gate = report.gravest.gate if report.gravest is not None else None
     return gate, report.interface.entry if report.interface is not None else None

@@ -30,7 +30,8 @@ class Judgement:
     def as_json(self) -> dict[str, Any]:
         """Return the figures: counts, share accepted, families, first failed gates."""
         good = self.accepted
-        failed = Counter(report.failures[0].gate for report in self.reports if report.failures)
+        gravest = (report.gravest for report in self.reports)
+        failed = Counter(result.gate for result in gravest if result is not None)
         families = Counter(family_of(code) or "unknown" for code in good)
         return {
             "samples": len(self.codes),

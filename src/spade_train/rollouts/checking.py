@@ -37,8 +37,7 @@ class Verdict:
     @property
     def reason(self) -> str:
         """Why it was refused: the gate and its message."""
-        if self.report.failures:
-            first = self.report.failures[0]
+        if (first := self.report.gravest) is not None:
             return f"{first.gate}: {first.message}"
         return "" if self.accepted else "not every gate was run in time"
 

@@ -11,7 +11,7 @@ from envs.reports.kit_reports import NASTY, accepted, missing, refused, report, 
 from spade_envs.gates import GATES
 from spade_envs.gates.check import LEFT_OUT, OUT_OF_TIME, STALLED
 from spade_envs.interop import Checked, Target
-from spade_envs.reports.entry import Entry
+from spade_envs.reports.entry import Counts, Entry
 from spade_envs.reports.figures import bar, levels_chart, percent, rate_of
 from spade_envs.reports.page import render
 from spade_envs.reports.sections import section
@@ -102,9 +102,8 @@ def test_lines_that_findings_name_are_marked():
 
 def test_gates_that_did_not_run_are_shown_as_such(page):
     empty = section(1, missing())
-    assert (empty.families, empty.passed, empty.judged) == ((), 0, 0)
-    found = section(1, refused())
-    assert (found.passed, found.judged) == (len(GATES) - 2, len(GATES))
+    assert (empty.families, empty.entry.counts) == ((), Counts(0, 0, 0))
+    assert section(1, refused()).entry.counts == Counts(len(GATES) - 2, len(GATES), 0)
     assert [family.worst for family in section(1, refused()).families][2:4] == ["warn", "fail"]
 
 
