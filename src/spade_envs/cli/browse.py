@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shlex
+import sys
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -16,7 +18,8 @@ from spade_envs.cli.stores import (
 )
 
 if TYPE_CHECKING:
-    from spade_envs.types import Record
+    from spade_envs.store import EnvStore
+    from spade_envs.types import Record, Report
 
 
 @click.command("list")
@@ -52,7 +55,11 @@ def list_command(store: str | None, skill: str | None, withdrawn: bool, as_json:
 @click.option("--source", "with_source", is_flag=True, help="Print the source and nothing else.")
 @json_option
 def show_command(ref: str, store: str | None, with_source: bool, as_json: bool) -> None:
-    """Show one environment: manifest, gates, source; of a file, what it declares."""
+    """Show one environment: manifest, gates, source; of a file, what it declares.
+
+    Exit code 1 if the version was changed after publishing.
+    """
+    from spade_envs.cli.main import FOUND
     from spade_envs.cli.output import clean, echo_json, print_table
     from spade_envs.cli.verdicts import result_rows
 
@@ -65,15 +72,41 @@ def show_command(ref: str, store: str | None, with_source: bool, as_json: bool) 
         return
     manifest = opened.manifest(record).model_dump(mode="json")
     report = opened.report(record)
+    changed = _changed(opened, record)
     if as_json:
         from spade_envs.gates import report_to_json
 
         document = {"record": _row(record), "manifest": manifest}
-        echo_json({**document, "report": report_to_json(report)})
-        return
-    print_table(record.id, ("", ""), [(key, value) for key, value in _facts(record, manifest)])
-    print_table("Gates", ("gate", "verdict", "what was found"), result_rows(report.results))
-    click.echo(f"source: spade-envs show {record.id} --source")
+        echo_json({**document, "report": report_to_json(report), "changed": changed or None})
+    else:
+        print_table(record.id, ("", ""), [*_facts(record, manifest), *_certified(report)])
+        print_table("Gates", ("gate", "verdict", "what was found"), result_rows(report.results))
+        where = f" --store {shlex.quote(store)}" if store is not None else ""
+        click.echo(f"source: spade-envs show {record.id} --source{clean(where)}")
+    if changed:
+        click.echo(f"error: {clean(changed)}", err=True)
+        sys.exit(FOUND)
+
+
+def _changed(store: EnvStore, record: Record) -> str:
+    """Return how a version differs from what was published; empty if it does not."""
+    from spade_envs.errors import Corrupt
+
+    if record.withdrawn is not None:
+        return ""  # its source may have been removed
+    try:
+        store.source(record)
+    except Corrupt as error:
+        return str(error)
+    return ""
+
+
+def _certified(report: Report) -> list[tuple[str, object]]:
+    from spade_envs.gates import GATES_VERSION
+
+    stale = report.gates_version != GATES_VERSION
+    now = f"; now they are version {GATES_VERSION}, certify it anew (import)" if stale else ""
+    return [("certified by", f"gates version {report.gates_version}{now}")]
 
 
 def _show_file(file: str, *, with_source: bool, as_json: bool) -> None:

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from spade_envs.cli.stores import json_option
+
+if TYPE_CHECKING:
+    from spade_envs.sandbox.layers import LayerStatus
 
 _EXTRAS = {
     "client": ("openai",),
@@ -14,6 +19,9 @@ _EXTRAS = {
     "embed": ("sentence-transformers",),
     "train": ("torch", "transformers", "trl", "accelerate"),
     "vllm": ("vllm",),
+    "ray": ("ray",),
+    "hub": ("huggingface_hub", "fsspec"),
+    "eval": ("reasoning-gym", "textarena"),
 }
 
 
@@ -24,10 +32,12 @@ def doctor_command(as_json: bool) -> None:
     from spade_envs.cli.main import MACHINERY
     from spade_envs.cli.output import echo_json, print_table
     from spade_envs.sandbox import active_layers
+    from spade_envs.sandbox.layers import REQUIRED
+    from spade_envs.sandbox.layers import missing as lacking
     from spade_envs.store import default_path, discover, starter_path
 
     layers = active_layers()
-    missing = [layer.name for layer in layers if layer.required and not layer.active]
+    missing = lacking((layer.name for layer in layers if layer.active), REQUIRED)
     stores = {"default": default_path(), "starter": starter_path()}
     extras = {extra: _versions(names) for extra, names in _EXTRAS.items()}
     if as_json:
@@ -44,7 +54,7 @@ def doctor_command(as_json: bool) -> None:
             (
                 layer.name,
                 "active" if layer.active else "missing",
-                "yes" if layer.required else "no",
+                _required(layer),
                 layer.note,
             )
             for layer in layers
@@ -57,9 +67,25 @@ def doctor_command(as_json: bool) -> None:
             ("store", "path", "state"),
             [(n, p, "there" if p and p.resolve() in known else "none") for n, p in stores.items()],
         )
-        click.echo(f"missing: {', '.join(missing)}" if missing else "generated code can run here")
+        if _same(*stores.values()):
+            click.echo("default and starter store are the same; name your own with --store")
+        click.echo(f"missing: {'; '.join(missing)}" if missing else "generated code can run here")
     if missing:
         sys.exit(MACHINERY)
+
+
+def _same(one: Path | None, other: Path | None) -> bool:
+    return one is not None and other is not None and one.resolve() == other.resolve()
+
+
+def _required(layer: LayerStatus) -> str:
+    """Say whether a layer is required; of Landlock and namespaces with an empty root, one is."""
+    from spade_envs.sandbox.layers import EMPTY_ROOT, LANDLOCK, NAMESPACES
+
+    if layer.required:
+        return "yes"
+    either = {LANDLOCK: NAMESPACES, NAMESPACES: LANDLOCK, EMPTY_ROOT: LANDLOCK}
+    return f"this or {either[layer.name]}" if layer.name in either else "no"
 
 
 def _versions(names: tuple[str, ...]) -> dict[str, str | None]:

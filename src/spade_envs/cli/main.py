@@ -1,7 +1,8 @@
 """The command group and the exit codes.
 
-0: done, all well. 1: done, and something was found wrong. 2: the command was used wrongly.
-3: the machinery failed (sandbox, store on disk, language-model server). 130: interrupted.
+0: done, all well. 1: something was found wrong (an environment is refused or fails, a version was
+withdrawn or changed on disk). 2: the command was used wrongly. 3: the machinery failed (sandbox,
+disk, language-model server). 130: interrupted.
 """
 
 from __future__ import annotations
@@ -18,6 +19,8 @@ from spade_envs._version import __version__
 from spade_envs.errors import (
     ConfigError,
     CorpusError,
+    Corrupt,
+    EnvironmentFault,
     IdError,
     MissingExtra,
     NotCertified,
@@ -75,7 +78,7 @@ def cli() -> None:
 def exit_code(error: SpadeError) -> int:
     """Return the exit code that an error stands for."""
     usage = (ConfigError, CorpusError, IdError, MissingExtra, NotFound, ParseError)
-    if isinstance(error, NotCertified | Withdrawn):
+    if isinstance(error, NotCertified | Withdrawn | Corrupt | EnvironmentFault):
         return FOUND
     return USAGE if isinstance(error, usage) else MACHINERY
 

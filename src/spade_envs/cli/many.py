@@ -67,13 +67,14 @@ def run_options(command: F) -> F:
             "--against",
             metavar="FILE",
             multiple=True,
-            help="Evaluation texts (JSONL or text) that must not occur in a target.",
+            help="Evaluation texts (JSONL or text) that must not occur in a target; "
+            "may be repeated.",
         ),
         click.option(
             "--known",
             metavar="STORE",
             multiple=True,
-            help="Envstore whose environments a target must not repeat.",
+            help="Envstore whose environments a target must not repeat; may be repeated.",
         ),
     )
     for option in reversed(options):

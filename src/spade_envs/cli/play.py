@@ -12,7 +12,7 @@ from spade_envs.cli.stores import find, is_file, json_option, source_of, store_o
 
 if TYPE_CHECKING:
     from spade_envs.play import SandboxedEnv
-    from spade_envs.types import EnvSource, Turn
+    from spade_envs.types import EnvSource, Episode, Turn
 
 
 class _Quit(Exception):
@@ -42,30 +42,63 @@ def play_command(
     store: str | None,
     as_json: bool,
 ) -> None:
-    """Play an environment, stored or in a file: type one action a line; Ctrl-D ends."""
-    from spade_envs.cli.output import counted, echo_json, say
-    from spade_envs.play import play, reference
+    """Play an environment, stored or in a file: type one action a line; Ctrl-D ends.
+
+    Exit code 0 however the episode ends, 1 if the environment itself fails, 2 if there is no such
+    level or nothing to --solve it with, 130 if interrupted.
+    """
+    from spade_envs.cli.main import FOUND, INTERRUPTED
+    from spade_envs.cli.output import echo_json, say
+    from spade_envs.play import play
 
     env, source, name = _opened(ref, store, level)
     try:
-        known = reference(source, seed=seed, level=level) if with_hint or solve else None
-    except BaseException:
-        env.close()
-        raise
-    actions = list(known.solution or ()) if known and solve else None
-    say(f"{name}, level {level}, seed {seed}, at most {env.interface.max_turns} turns")
-    if known and with_hint:
-        say(f"hint: {known.hint}")
-    try:
-        episode = play(env, _Player(actions, quiet=as_json), seed=seed)
-    except (_Quit, KeyboardInterrupt):
-        say("stopped")
-        return
+        actions = _helped(source, name, level, seed, with_hint, solve)
+        say(f"{name}, level {level}, seed {seed}, at most {env.interface.max_turns} turns")
+        player = _Player(actions, quiet=as_json)
+        code = 0
+        try:
+            episode = play(env, player, seed=seed)
+            code = 0 if episode.fault is None else FOUND
+        except (_Quit, KeyboardInterrupt) as stop:
+            say("stopped")
+            episode = player.episode(level, seed)
+            code = INTERRUPTED if isinstance(stop, KeyboardInterrupt) else 0
     finally:
         env.close()
     if as_json:
         echo_json(dataclasses.replace(episode, env_id=name))
-        return
+    elif not player.stopped:
+        _tell(episode)
+    sys.exit(code)
+
+
+def _helped(
+    source: EnvSource, name: str, level: int, seed: int, with_hint: bool, solve: bool
+) -> list[str] | None:
+    """Show the hint if asked to; return the reference's actions if they are to be played.
+
+    Raises:
+        ConfigError: there is no solution to play.
+        EnvironmentFault: the environment failed while it was asked.
+    """
+    from spade_envs.cli.output import say
+    from spade_envs.errors import ConfigError
+    from spade_envs.play import reference
+
+    if not (with_hint or solve):
+        return None
+    known = reference(source, seed=seed, level=level)
+    if solve and known.solution is None:
+        raise ConfigError(f"{name} has no solution(); play it without --solve")
+    if with_hint:
+        say(f"{name} has no hint()" if known.hint is None else f"hint: {known.hint}")
+    return list(known.solution or ()) if solve else None
+
+
+def _tell(episode: Episode) -> None:
+    from spade_envs.cli.output import counted, say
+
     if episode.turns:
         _show(episode.turns[-1].observation)
     if episode.fault is not None:
@@ -100,8 +133,29 @@ class _Player:
     def __init__(self, actions: list[str] | None, *, quiet: bool) -> None:
         self._actions = actions
         self._quiet = quiet  # keep stdout for the JSON
+        self._first = ""
+        self._turns: tuple[Turn, ...] = ()
+        self.stopped = False
+
+    def episode(self, level: int, seed: int) -> Episode:
+        """Return what was played before the person stopped: neither won nor ended."""
+        from spade_envs.types import Episode
+
+        self.stopped = True
+        return Episode(
+            env_id="",
+            level=level,
+            seed=seed,
+            first_observation=self._first,
+            turns=self._turns,
+            total_reward=sum(turn.reward for turn in self._turns),
+            success=False,
+            terminated=False,
+            truncated=False,
+        )
 
     def __call__(self, first: str, turns: tuple[Turn, ...]) -> str:
+        self._first, self._turns = first, turns
         _show(turns[-1].observation if turns else first, err=self._quiet)
         if self._actions is not None:
             action = self._actions[len(turns)] if len(turns) < len(self._actions) else ""

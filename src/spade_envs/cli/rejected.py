@@ -24,9 +24,13 @@ def rejected_command(store: str | None, gate: str | None, as_json: bool) -> None
     from collections import Counter
 
     from spade_envs.cli.output import counted, echo_json, print_table, say
+    from spade_envs.gates import GATES
     from spade_envs.store.rejected import read_rejected
 
     found = [item for opened in readable_stores(store) for item in read_rejected(opened.root)]
+    known = dict.fromkeys([*(entry.id for entry in GATES), *(i.gate for i in found if i.gate)])
+    if gate is not None and gate not in known:
+        raise click.BadParameter(f"no gate {gate!r}; there are {', '.join(known)}")
     found = [item for item in found if gate is None or item.gate == gate]
     if as_json:
         echo_json([_row(item) for item in found])

@@ -63,7 +63,7 @@ def _by_digest(root: Path, start: str, ref: str) -> EnvId:
 
 
 def _suggest(root: Path, name: str) -> str:
-    names = {EnvId.parse(env_id).name for env_id in scan(root)}
+    names = {EnvId.parse(env_id).name for env_id, withdrawn in scan(root).items() if not withdrawn}
     near = closest(name, names)
     return f"; did you mean {' or '.join(map(repr, near))}?" if near else ""
 

@@ -27,12 +27,12 @@ def run_command(
     resume: Path | None,
     quiet: bool,
 ) -> None:
-    r"""Train both roles as a configuration says; print the run's folder.
+    """Train both roles as a configuration says; print the run's folder.
 
     SIGTERM and Ctrl-C end the run after the update under way, with a checkpoint to go on from.
 
-    \b
-    0: done. 1: stopped by its health limits. 2: wrong usage. 3: the machinery failed.
+    Exit code 0 if it is done, 1 if its health limits stopped it, 2 for wrong usage, 3 if the
+    machinery failed.
     """
     from spade_envs.errors import ConfigError, CorpusError, MissingExtra, NotFound, SpadeError
     from spade_train.cli.progress import Progress

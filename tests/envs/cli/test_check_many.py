@@ -202,7 +202,7 @@ def test_a_file_can_be_shown_and_played(place):
     code, out, _ = run("play", "sums.py", "--solve", "--level", 1, "--json", cwd=place)
     episode = json.loads(out)
     assert (code, episode["env_id"], episode["success"]) == (0, "sums.py", True)
-    assert run("play", "odd.py", cwd=place)[0] == 3
+    assert run("play", "odd.py", cwd=place)[0] == 1
 
 
 def test_withdrawing_twice_keeps_the_first_reason(place):
