@@ -57,6 +57,17 @@ def test_a_run_is_a_function_of_its_seed():
     assert one.of("stopped")[0]["why"] == "updates"
 
 
+def test_an_agent_that_is_not_trained_plays_and_the_designer_learns_alone():
+    loop, rollouts, book = make(config(agent__train=False, loss__designer_share=0.25), Solo())
+    batch = loop.batch(0)
+    assert len(rollouts.played) == 4 * (8 + 4)
+    assert Counter(row.role for row in batch.rows) == {Role.DESIGNER: 4}
+    assert batch.tokens == sum(row.dialogue.sampled_tokens for row in batch.rows)
+    assert loop.updated(0, UpdateStats())
+    assert 0.0 <= book.metrics[0]["agent/success"] <= 1.0
+    assert "designer/regret" in book.metrics[0]
+
+
 @pytest.mark.parametrize("delay", [0, 1, 3])
 def test_a_resumed_run_repeats_the_metrics_to_the_last_digit(delay):
     setting = config(

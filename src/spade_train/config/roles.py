@@ -161,6 +161,10 @@ class Designer(Section):
 class Agent(Section):
     """Who plays the environments, and what is trained of it."""
 
+    train: bool = True
+    """Whether the agent's episodes are trained on."""
+    weights: Literal["current", "initial"] = "current"
+    """Who plays: the weights in training, or for ever those that the run began with."""
     episodes_per_env: Positive = 8
     """Episodes without the hint of each environment in each update."""
     reward: Literal["success", "return"] = "success"
@@ -184,6 +188,10 @@ class Agent(Section):
 
     @model_validator(mode="after")
     def _check(self) -> Self:
+        if self.train and self.weights == "initial":
+            raise wrong(
+                "weights", 'initial weights are never trained; set train = false or "current"'
+            )
         if self.episodes_per_env % self.episodes_per_instance:
             raise wrong(
                 "episodes_per_instance", f"must divide episodes_per_env = {self.episodes_per_env}"

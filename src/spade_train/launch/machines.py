@@ -92,7 +92,7 @@ class PolicyRollouts:
             forms: chat formats.
             speech: how the designer is asked and read.
             shelf: the environments of the run.
-            engine: samples with the weights in training.
+            engine: samples what the agent says, and hints; another one where the agent is frozen.
             designer: samples programs; another one where the designer is never trained.
             places: run environments.
             run: name of the run, for the provenance of what is designed.
@@ -189,17 +189,19 @@ class Machines:
         shelf = Shelf(store, opened.path / QUICK, stores)
         self.engine = open_engine(config, model, forms.stops, opened.path, world)
         self._stack.callback(self.engine.close)
-        designer = self.engine
-        if config.designer.weights == "initial":
-            designer = open_frozen(load_policy(config)[0], forms.stops)
-            self._stack.callback(designer.close)
+        designer = agent = self.engine
+        if "initial" in (config.designer.weights, config.agent.weights):
+            frozen = open_frozen(load_policy(config)[0], forms.stops)
+            self._stack.callback(frozen.close)
+            designer = frozen if config.designer.weights == "initial" else designer
+            agent = frozen if config.agent.weights == "initial" else agent
         if opened.run is not None:
             self._stack.callback(shelf.close)
         places = Places(config, world)
         self._stack.callback(places.close)
         run = f"{config.name}-{opened.name[:8]}"
         self.rollouts = PolicyRollouts(
-            config, forms, speech_of(tokenizer), shelf, self.engine, designer, places, run
+            config, forms, speech_of(tokenizer), shelf, agent, designer, places, run
         )
 
     def __enter__(self) -> Self:

@@ -41,6 +41,8 @@ class Outcome:
 
     def trained(self, config: Config) -> bool:
         """Whether it counts in a group and is trained: faults never are."""
+        if not config.agent.train:
+            return False
         agent, result = config.agent, self.result
         masked = (agent.mask_truncated and self.truncated) or (
             agent.mask_malformed_calls and self.malformed

@@ -15,6 +15,8 @@ import numpy as np
 import torch
 from transformers import DynamicCache
 
+_TOGETHER = 64
+"""Rows that are computed together after their prompts."""
 _WORTH = 0.8
 """Share of the tokens that must be left for two passes to be quicker than one."""
 
@@ -91,23 +93,30 @@ def shared_hidden(model: Any, split: Split, width: int, named: Mapping[str, Any]
         use_cache=True,
         **named,
     )
-    cache = DynamicCache()
-    for number, layer in enumerate(out.past_key_values.layers):
-        cache.update(layer.keys[owner], layer.values[owner], number)
-    offsets = torch.arange(split.rests.size(1), device=device)
-    here = offsets < split.rest_lengths[:, None]
-    after = model(
-        input_ids=split.rests,
-        attention_mask=torch.cat([seen[owner], here.long()], dim=1),
-        position_ids=prompts[owner][:, None] + offsets,
-        past_key_values=cache,
-        use_cache=True,
-        **named,
-    ).last_hidden_state
-    rows = torch.arange(len(owner), device=device)
-    hidden = after.new_zeros(len(owner), width, after.size(-1))
     last = out.last_hidden_state[torch.arange(len(prompts), device=device), prompts - 1]
-    hidden[rows, prompts[owner] - 1] = last[owner]
-    row, column = here.nonzero(as_tuple=True)
-    hidden[row, prompts[owner][row] + column] = after[row, column]
+    hidden = last.new_zeros(len(owner), width, last.size(-1))
+    hidden[torch.arange(len(owner), device=device), prompts[owner] - 1] = last[owner]
+    for rows in _alike(split.rest_lengths):
+        mine, size = owner[rows], int(split.rest_lengths[rows].max())
+        offsets = torch.arange(size, device=device)
+        here = offsets < split.rest_lengths[rows, None]
+        cache = DynamicCache()
+        for number, layer in enumerate(out.past_key_values.layers):
+            keys, values = (each.index_select(0, mine) for each in (layer.keys, layer.values))
+            cache.update(keys, values, number)
+        after = model(
+            input_ids=split.rests[rows, :size],
+            attention_mask=torch.cat([seen[mine], here.long()], dim=1),
+            position_ids=prompts[mine, None] + offsets,
+            past_key_values=cache,
+            use_cache=True,
+            **named,
+        ).last_hidden_state
+        row, column = here.nonzero(as_tuple=True)
+        hidden[rows[row], prompts[mine][row] + column] = after[row, column]
     return hidden
+
+
+def _alike(lengths: Any) -> Any:
+    """Return row numbers in groups of like lengths, so that little is padded."""
+    return torch.argsort(lengths, stable=True).split(_TOGETHER)
