@@ -41,9 +41,9 @@ def check_command(
 ) -> None:
     """Run the gates on environments, whoever wrote them.
 
-    TARGET is a Python file, a folder of them (with checksums if it is a pool), an id in a store,
-    reasoning-gym:NAME (or :all), textarena:ID, gem:ID, gym:ID or gym:MODULE:ID, or
-    rlve:CHECKOUT#NAME.
+    TARGET is a Python file, a folder of them (with checksums if it is a pool), the folder of an
+    envstore (all its versions), an id in a store, reasoning-gym:NAME (or :all), textarena:ID,
+    gem:ID, gym:ID or gym:MODULE:ID, or rlve:CHECKOUT#NAME.
 
     Exit code 0 if every one is accepted (with --quick: passes), 1 if one is refused or could not
     be checked, 2 if one does not exist, 130 if interrupted; what was done is shown in any case.

@@ -99,7 +99,8 @@ def check_many(
         names: what the user typed.
         store: the only store to look ids up in, or None for every discovered one.
         depth: see `gates.check`.
-        show: called with each entry as it is known, if there are few.
+        show: called with each entry, in the order of the names, as soon as those before it are
+            known; only if there are few.
         options: what `run_options` gives.
 
     Raises:
@@ -118,6 +119,9 @@ def check_many(
     found = {p: _undone(target, True) for p, (target, unknown) in enumerate(named) if unknown}
     places = [position for position in range(len(named)) if position not in found]
     targets = [named[position][0] for position in places]
+    ordered = _InOrder(show if len(named) <= FEW else None)
+    for place, entry in found.items():
+        ordered.put(place, entry)
     interrupted = False
     tally: Counter[str] = Counter()
     with progress(len(targets), "checking") as bar:
@@ -127,14 +131,40 @@ def check_many(
                     entry = found[places[number]] = Entry(checked=checked)
                     tally[entry.verdict] += 1
                     bar.update(bar.task_ids[0], advance=1, description=f"checked: {counts(tally)}")
-                    if show is not None and len(named) <= FEW:
-                        bar.stop()
-                        show(entry)
-                        bar.start()
+                    bar.stop()
+                    ordered.put(places[number], entry)
+                    bar.start()
         except KeyboardInterrupt:
             interrupted = True
+    ordered.finish()
     entries = (found.get(p) or _undone(target) for p, (target, _) in enumerate(named))
     return Run(tuple(entries), interrupted)
+
+
+class _InOrder:
+    """Shows entries in the order of their places, whatever the order in which they are known."""
+
+    def __init__(self, show: Callable[[Entry], None] | None) -> None:
+        self._show = show
+        self._waiting: dict[int, Entry] = {}
+        self._next = 0
+
+    def put(self, place: int, entry: Entry) -> None:
+        """Show this entry and those that waited for it, if all before it are known."""
+        self._waiting[place] = entry
+        while self._next in self._waiting:
+            self._tell(self._waiting.pop(self._next))
+            self._next += 1
+
+    def finish(self) -> None:
+        """Show what still waits: an interrupt left gaps."""
+        for place in sorted(self._waiting):
+            self._tell(self._waiting[place])
+        self._waiting.clear()
+
+    def _tell(self, entry: Entry) -> None:
+        if self._show is not None and not entry.unknown:  # that was told at once, as an error
+            self._show(entry)
 
 
 def _with_context(
@@ -168,7 +198,11 @@ def _resolved(name: str, store: str | None) -> list[tuple[Target, bool]]:
     from spade_envs.interop import Target, resolve
 
     try:
-        return [(target, False) for target in resolve(name, lambda: readable_stores(store))]
+        targets = resolve(name, lambda: readable_stores(store))
+        for target in targets:
+            if target.unknown:
+                say(f"error: {target.label}: {target.error}")
+        return [(target, target.unknown) for target in targets]
     except SpadeError as error:
         say(f"error: {message_of(error)}")
         return [(Target(label=name, error=message_of(error)), exit_code(error) == USAGE)]

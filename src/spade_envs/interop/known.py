@@ -9,11 +9,20 @@ from pathlib import Path
 from spade_envs.errors import ConfigError
 from spade_envs.gates.context import Fingerprint
 from spade_envs.gates.originality import fingerprint
+from spade_envs.ids import NAMESPACE
 from spade_envs.interop.target import Target
 from spade_envs.types import Json
 
 MAX_BYTES = 256 << 20
 _KEYS = ("text", "prompt", "question", "problem", "instruction", "input", "task")
+
+
+def same_environment(label: str, other: str) -> bool:
+    """Whether two labels are one environment: the same label, or versions of one stored name."""
+    stored = f"{NAMESPACE}/"
+    if not (label.startswith(stored) and other.startswith(stored)):
+        return label == other
+    return label.rpartition("-v")[0] == other.rpartition("-v")[0]
 
 
 def glance(target: Target) -> Fingerprint | None:

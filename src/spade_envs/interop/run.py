@@ -14,7 +14,7 @@ from spade_envs.gates import check
 from spade_envs.gates.context import Fingerprint
 from spade_envs.gates.subject import Depth
 from spade_envs.gates.table import GATES_VERSION
-from spade_envs.interop.known import earlier_files, glance
+from spade_envs.interop.known import earlier_files, glance, same_environment
 from spade_envs.interop.target import Library, Target
 from spade_envs.sandbox import Sandbox, open_sandbox
 from spade_envs.types import EnvSource, Fault, Limits, Report
@@ -59,7 +59,8 @@ def check_target(
 ) -> Checked:
     """Return the gates' verdict on one target; see `gates.check` for the settings.
 
-    Of what is `known`, the target's own entry, under its label, is left out.
+    Of what is `known`, the target's own entry, under its label, is left out, and so are other
+    versions of the same stored name.
 
     A library runs under every layer if it can. If it fails there because it reads its own files
     or starts threads, it runs in a weaker, still killable worker, and the report's layers say so.
@@ -74,7 +75,7 @@ def check_target(
         "depth": depth,
         "seeds": seeds,
         "deadline_s": deadline_s,
-        "known": [other for other in known if other.name != target.label],
+        "known": [other for other in known if not same_environment(target.label, other.name)],
         "evaluation": evaluation,
         "certificate": _in_force(target.certificate),
     }

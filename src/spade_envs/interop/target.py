@@ -49,6 +49,8 @@ class Target:
     source: EnvSource | None = None
     error: str = ""
     """Why there is no source: a broken checksum, an unreadable file, a missing library."""
+    unknown: bool = False
+    """Whether nothing is called that: a mistake of the user, not of a source."""
     library: Library | None = None
     may_weaken: bool = True
     """Whether the library may run in a weaker worker; never for what comes from a store."""

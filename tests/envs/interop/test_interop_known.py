@@ -10,7 +10,7 @@ from spade_envs.gates.context import Fingerprint
 from spade_envs.gates.table import GATES_VERSION
 from spade_envs.interop import Library, Target, check_all, check_target, resolve, run
 from spade_envs.interop.fingerprints import stored
-from spade_envs.interop.known import earlier_files, evaluation_texts, glance
+from spade_envs.interop.known import earlier_files, evaluation_texts, glance, same_environment
 from spade_envs.store import open_store
 from spade_envs.types import EnvSource
 
@@ -41,6 +41,20 @@ def test_a_target_knows_those_before_it():
         ["a"],
         ["a", "b"],
     ]
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "same"),
+    [
+        ("spade/maze-v0", "spade/maze-v12", True),
+        ("spade/maze-v0", "spade/mazes-v0", False),
+        ("a.py", "a.py", True),
+        ("spade/maze-v0", "maze.py", False),
+        ("a-v0", "a-v1", False),
+    ],
+)
+def test_versions_of_one_name_are_one_environment(one, other, same):
+    assert same_environment(one, other) is same is same_environment(other, one)
 
 
 @pytest.mark.parametrize(

@@ -2,11 +2,14 @@
 
 import hashlib
 import json
+import sys
+from types import ModuleType
 
 import pytest
 
+from envs.store.kit import add
 from spade_envs.errors import ConfigError, NotFound
-from spade_envs.interop import resolve
+from spade_envs.interop import Library, resolve
 from spade_envs.interop.frameworks import library_of
 from spade_envs.store import open_store, starter_path
 from spade_envs.types import EnvSource
@@ -33,8 +36,9 @@ def test_a_file_is_its_source(tmp_path):
     (target,) = resolve(str(path))
     assert (target.label, target.source.code, target.library) == (str(path), "x = 1\n", None)
     path.write_bytes(b"\xff\xfe")
-    with pytest.raises(ConfigError, match="not UTF-8"):
-        resolve(str(path))
+    (broken,) = resolve(str(path))
+    assert (broken.source, broken.unknown) == (None, False)
+    assert "not UTF-8" in broken.error
 
 
 def test_a_folder_gives_its_python_files_in_order(tmp_path):
@@ -100,8 +104,9 @@ def test_an_id_comes_from_the_first_store_that_holds_it():
 def test_frameworks_need_a_name_and_an_installed_library(tmp_path):
     with pytest.raises(ConfigError, match="reasoning-gym:NAME or reasoning-gym:all"):
         resolve("reasoning-gym:")
-    with pytest.raises(ConfigError, match="pip install no_such_module_here"):
-        resolve("gym:no_such_module_here:Foo-v0")
+    (lacking,) = resolve("gym:no_such_module_here:Foo-v0")
+    assert (lacking.source, lacking.unknown) == (None, False)
+    assert "pip install no_such_module_here" in lacking.error
     with pytest.raises(NotFound, match="no RLVE checkout"):
         resolve(f"rlve:{tmp_path}#Sorting")
     with pytest.raises(ConfigError, match="names no problem"):
@@ -121,3 +126,39 @@ def test_a_list_of_names_may_be_longer_than_any_file_name(tmp_path):
     (tmp_path / "Gym" / "environments").mkdir(parents=True)
     found = resolve(f"rlve:{tmp_path}#{','.join(names)}")
     assert [item.name for item in found] == [f"rlve.problem{number}" for number in range(400)]
+
+
+def test_a_store_is_all_its_versions(tmp_path):
+    store = open_store(tmp_path / "store", create=True)
+    for number in range(12):
+        add(store, number, name="maze")
+    add(store, 20, name="arena")
+    store.withdraw("spade/maze-v1", "too easy")
+    broken = store.root / "envs" / "maze" / "v3"
+    (broken / "env.py").write_text("x = 1\n")
+    (broken.parent / "v4" / "manifest.json").write_text("{")
+    found = resolve(str(store.root))
+    numbers = [number for number in range(12) if number != 1]
+    assert [item.label for item in found] == [
+        "spade/arena-v0",
+        *[f"spade/maze-v{number}" for number in numbers],
+    ]
+    wrong = {item.label: item.error for item in found if item.error}
+    assert sorted(wrong) == ["spade/maze-v3", "spade/maze-v4"]
+    assert "changed after publishing" in wrong["spade/maze-v3"]
+    assert found[0].source == store.source(store.get("arena"))
+    assert found[0].certificate == store.report(store.get("arena"))
+    empty = open_store(tmp_path / "empty", create=True)
+    with pytest.raises(NotFound, match="an envstore without environments"):
+        resolve(str(empty.root))
+
+
+def test_a_dataset_that_is_not_there_costs_the_others_nothing(monkeypatch):
+    factory = ModuleType("reasoning_gym.factory")
+    factory.DATASETS = {"maze": None, "chain_sum": None}
+    monkeypatch.setitem(sys.modules, "reasoning_gym.factory", factory)
+    monkeypatch.setattr(Library, "missing", lambda self: "")
+    good, bad = resolve("reasoning-gym:maze,chain_sums")
+    assert (good.error, good.unknown, good.label) == ("", False, "reasoning-gym:maze")
+    assert (bad.source, bad.unknown) == (None, True)
+    assert "did you mean chain_sum?" in bad.error

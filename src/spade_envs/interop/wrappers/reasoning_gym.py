@@ -6,6 +6,7 @@ import importlib
 
 from spade_envs.interop.target import Library, Target
 from spade_envs.interop.wrappers import wrapped
+from spade_envs.store.lookup import closest
 
 LIBRARY = Library(name="reasoning-gym", modules=("reasoning_gym",), licence="Apache-2.0")
 LEFT_OUT = frozenset({"composite"})
@@ -58,10 +59,23 @@ def names(rest: str) -> list[str]:
     """Return the names behind the prefix: `all`, or one or more separated by commas."""
     if rest != "all" or LIBRARY.missing():
         return rest.split(",")
-    registered = importlib.import_module("reasoning_gym.factory").DATASETS
-    return sorted(set(registered) - LEFT_OUT)
+    return sorted(_datasets() - LEFT_OUT)
 
 
 def wrap(name: str) -> Target:
-    """Return the target of one dataset."""
-    return wrapped(f"reasoning-gym:{name}", _TEMPLATE, LIBRARY, name, ident=name)
+    """Return the target of one dataset; of one that the installed library lacks, an error."""
+    label = f"reasoning-gym:{name}"
+    known = frozenset() if LIBRARY.missing() else _datasets()
+    if known and name not in known:
+        near = closest(name, known)
+        hint = f"; did you mean {' or '.join(near)}?" if near else ""
+        return Target(label=label, error=f"there is no dataset {name!r}{hint}", unknown=True)
+    return wrapped(label, _TEMPLATE, LIBRARY, name, ident=name)
+
+
+def _datasets() -> frozenset[str]:
+    """Return the names that the library registers; none if it does not say."""
+    try:
+        return frozenset(importlib.import_module("reasoning_gym.factory").DATASETS)
+    except ModuleNotFoundError:
+        return frozenset()
