@@ -126,6 +126,7 @@ def test_there_is_every_preset_and_overlay_that_is_promised():
     assert {
         "no-corpus", "no-memory", "no-designer-training", "solve-rate", "learning-potential",
         "two-skills", "fixed-pool", "broad-pool", "fixed-pool-sliding", "random-designer",
+        "narrow-pool", "narrow-pool-sliding",
     } <= set(overlays())  # fmt: skip
     assert all(layer.about for layer in [*presets().values(), *overlays().values()])
 
@@ -204,6 +205,13 @@ def test_ablations_and_baselines_say_what_they_mean():
         assert (config.designer.interval, config.hint.episodes_per_env) == (0, 0)
         assert (config.pool.source, config.levels.rule) == ("designer", rule)
     assert made("broad-pool").pool.challenges == "even"
+    for name, rule in (("narrow-pool", "uniform"), ("narrow-pool-sliding", "sliding")):
+        config, wide = made(name), made(name.replace("narrow", "fixed"))
+        assert set(changed_keys(config, wide)) - {"name", "derived_from"} == {
+            "pool.challenges", "pool.skill_share"
+        }  # fmt: skip
+        assert (config.pool.challenges, config.pool.skill_share) == ("easy", 0.5)
+        assert config.levels.rule == rule
     band = made("late-band").designer.score
     assert (band.band_low, band.band_high, band.band_ramp) == (0.2, 0.4, 0.2)
 
@@ -292,6 +300,7 @@ def test_every_key_can_be_set_to_what_it_is():
         ("model.path=a\ud800", "surrogates not allowed"),
         ("designer.interval=0", "designer.train: nothing is designed with interval = 0"),
         ("designer.weights=initial", "designer.weights: initial weights are never trained"),
+        ("agent.weights=initial", "agent.weights: initial weights are never trained"),
         ("designer.baseline=brief", "designer.completions_per_brief"),
         ("designer.completions_per_brief=5", "must divide environments = 32"),
         ("designer.score.band_low=0.7", "band_low: must not exceed band_high = 0.6"),
@@ -299,6 +308,9 @@ def test_every_key_can_be_set_to_what_it_is():
         ("agent.group=instance", "agent.episodes_per_instance"),
         ("agent.sampling.max_tokens=9999", "must not exceed agent.max_context_tokens = 1024"),
         ("hint.episodes_per_env=0", "the score frontier needs regret"),
+        ("pool.skill_share=0", "pool.skill_share: must be > 0.0, not 0"),
+        ("pool.skill_share=1.5", "pool.skill_share: must be <= 1.0, not 1.5"),
+        ("pool.challenges=eazy", "not 'eazy'; did you mean 'easy'?"),
         ("pool.source=starter", "designer.interval: must be 0 where environments come from a pool"),
         ("rollout.engine=vllm-server", "rollout.servers: give base URLs"),
         ("loss.designer_share=2", 'must lie in [0, 1], or be "by-samples"'),

@@ -57,6 +57,21 @@ def test_held_out_programs_are_certified_once_and_read_again(tmp_path):
     assert not any(env.group in ("", "text") for env in held.envs)
 
 
+@pytest.mark.parametrize(("setting", "number"), [("games", 12), ("tools", 6), ("mixed", 18)])
+def test_held_out_families_are_those_that_can_be_learnt(tmp_path, monkeypatch, setting, number):
+    asked = []
+    monkeypatch.setattr(
+        "spade_train.launch.heldout._certified", lambda *place: asked.append(place[2])
+    )
+    write_heldout(tmp_path / "held", count=3 * number, seed=11, setting=setting)
+    names = {family.name for family, _ in asked}
+    assert len(names) == number
+    assert not names & {"power", "series", "grid", "knapsack"}
+    assert all(family.least > 0 for family, _ in asked)
+    # Each family comes three times, once with each challenge.
+    assert len({(family.name, challenge) for family, challenge in asked}) == 3 * number
+
+
 def test_the_bundled_store_is_held_out_by_kind(tmp_path):
     games = resolve("paper-games-4b")
     found = open_heldout(games, tmp_path)

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from spade_envs.errors import ConfigError
-from spade_envs.types import Record
+from spade_envs.types import COGNITIVE_SKILLS, Record
 from spade_train.batch import Solo, UpdateStats
 from spade_train.errors import HealthError
 from spade_train.loop import HeldEnv, HeldOut
@@ -91,6 +91,38 @@ def test_an_even_pool_has_as_many_of_each_challenge():
     loop, _, _ = make(setting, Solo(), rollouts=rollouts)
     loop.batch(0)
     assert Counter(env.challenge for env in loop.state.pool) == {"easy": 2, "medium": 2, "hard": 2}
+
+
+@pytest.mark.parametrize("challenge", ["easy", "medium", "hard"])
+def test_a_pool_can_be_of_one_challenge(challenge):
+    rollouts = FakeRollouts(refuse=["/0/0/0", "/0/3/0"])
+    setting = config(**FIXED, pool__challenges=challenge, designer__challenge="mixed")
+    loop, _, _ = make(setting, Solo(), rollouts=rollouts)
+    loop.batch(0)
+    assert [env.challenge for env in loop.state.pool] == [challenge] * 6
+    # Six places and, in the second round, the two that were refused.
+    assert len(rollouts.designed) == 8
+    assert {job.brief.challenge for job in rollouts.designed} == {challenge}
+
+
+def test_the_seed_draws_the_skills_of_a_narrow_pool():
+    skills = COGNITIVE_SKILLS[:5]
+
+    def drawn(seed, share=0.4, size=9, **more):
+        sections = {**FIXED, "pool__size": size, "run__seed": seed, "pool__skill_share": share}
+        rollouts = FakeRollouts()
+        setting = config(**{**sections, "designer__skills": skills, **more})
+        make(setting, Solo(), rollouts=rollouts)[0].batch(0)
+        return [job.brief.skill for job in rollouts.designed]
+
+    found = [drawn(seed) for seed in range(80)]
+    assert {len(set(each)) for each in found} == {2}
+    # Skills go round in threes: 3 of the first, 3 of the second, 3 of the first.
+    assert {tuple(sorted(Counter(each).values())) for each in found} == {(3, 6)}
+    assert len({frozenset(each) for each in found}) == 10  # all pairs of five come up
+    assert drawn(7, pool__seed=1, designer__challenge="hard") == found[7]
+    assert len(set(drawn(7, share=0.01))) == 1
+    assert list(dict.fromkeys(drawn(7, share=1.0, size=15))) == list(skills)
 
 
 def test_a_pool_that_cannot_be_written_stops_the_run():

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from spade_train.studies.comparison import Comparison
     from spade_train.studies.runner import Progress
 
-_ARMS = "coevolution,fixed-pool,broad-pool,random-designer"
+_ARMS = "coevolution,narrow-pool,narrow-pool-sliding,broad-pool"
 
 
 @click.command("compare")
@@ -156,20 +156,32 @@ def _table(runs: Sequence[Progress]) -> Table:
 def _print(found: Comparison) -> None:
     from spade_train.studies.comparison import count, lead, share, verdicts
 
+    if found.best_unseen:
+        unseen = [("arm", "n", "success on unseen families", "lead, in points")]
+        for row in found.rows:
+            seeds = str(row.unseen.seeds if row.unseen is not None else 0)
+            unseen.append((row.arm, seeds, share(row.unseen), lead(row.unseen_lead)))
+        _print_table(unseen)
     rows = [("arm", "n", "held-out success", "lead, in points", "regret", "episodes")]
     for row in found.rows:
         regret = f"{row.regret_last.mean:+.3f}" if row.regret_last is not None else "–"
         cost = count(row.agent_episodes)
         held_out = share(row.held_out)
         rows.append((row.arm, str(len(row.seeds)), held_out, lead(row.lead), regret, cost))
-    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
-    for line in rows:
-        cells = (cell.ljust(width) for cell, width in zip(line, widths, strict=True))
-        click.echo("  ".join(cells).rstrip())
-    click.echo()
+    _print_table(rows)
     for text in (*verdicts(found), *found.failures):
         click.echo(text)
     click.echo(
         "n: seeds. Lead: of the first arm over this one, seed by seed. Regret: last quarter."
     )
     click.echo("Brackets: 95 % intervals over seeds.")
+    if found.best_unseen:
+        click.echo("Unseen: held-out families that the seed's smallest fixed pool does not hold.")
+
+
+def _print_table(rows: Sequence[tuple[str, ...]]) -> None:
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+    for line in rows:
+        cells = (cell.ljust(width) for cell, width in zip(line, widths, strict=True))
+        click.echo("  ".join(cells).rstrip())
+    click.echo()

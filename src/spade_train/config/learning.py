@@ -65,7 +65,7 @@ class Evaluation(Section):
     """Held-out environments, never trained on: `starter`, the bundled store; `nano`, programs that
     the tiny model's generator writes for this; else the path of a store."""
     environments: Positive = 27
-    """Programs for the source `nano`, its families in turn."""
+    """Programs for the source `nano`, in turn of each family that the tiny model can learn."""
     greedy: bool = True
     """Whether the agent takes the likeliest token each time, or samples as in training."""
 

@@ -71,8 +71,11 @@ class Pool(Section):
     that the untrained designer writes before the first update; else the path of a store."""
     size: Positive = 384
     """Environments that the untrained designer writes for the source `designer`."""
-    challenges: Literal["drawn", "even"] = "drawn"
-    """Whether these are as hard as briefs happen to ask, or equally many of each challenge."""
+    challenges: Literal["drawn", "even", "easy", "medium", "hard"] = "drawn"
+    """Whether these are as hard as briefs happen to ask, equally many of each challenge, or all of
+    one."""
+    skill_share: float = Field(default=1.0, gt=0.0, le=1.0)
+    """Part of the designer's skills that these exercise, at least one; `run.seed` draws which."""
     seed: Count = 42
     """Seed of the order of each pass."""
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from spade_envs.design.brief import CHALLENGES
+from spade_envs.design.brief import CHALLENGES, Challenge
 from spade_envs.errors import ConfigError
 from spade_envs.gates import check
 from spade_envs.store import EnvStore, open_store, starter_path
@@ -17,7 +17,7 @@ from spade_envs.store.files import replace_file
 from spade_envs.types import EnvKind, EnvSource, Record, Report
 from spade_train.config import Config
 from spade_train.loop import HeldEnv, HeldOut
-from spade_train.nano.families import FAMILIES, Draw, Family
+from spade_train.nano.families import PLAYED, Draw, Family
 from spade_train.nano.programs import draw_condition, write_program
 
 _log = logging.getLogger(__name__)
@@ -71,6 +71,8 @@ def open_heldout(config: Config, folder: Path) -> HeldStore:
 def write_heldout(folder: Path, *, count: int, seed: int, setting: str) -> EnvStore:
     """Return a store of certified programs of the generator, its families in turn.
 
+    Families that the tiny model cannot learn to play are left out: they are 0 for everybody.
+
     Args:
         folder: the store; if it was finished before with the same arguments, nothing is written.
         count: programs, >= 1.
@@ -87,12 +89,12 @@ def write_heldout(folder: Path, *, count: int, seed: int, setting: str) -> EnvSt
         if json.loads(done.read_bytes())["asked"] != asked:
             raise ConfigError(f"{folder} holds other held-out environments; name a new folder")
         return store
-    families = [family for family in FAMILIES if family.kind in _kinds(setting)]
-    places = [(number, families[number % len(families)]) for number in range(count)]
+    families = [family for family in PLAYED if family.kind in _kinds(setting)]
+    places = list(_places(families, count))
     with ThreadPoolExecutor(2) as pool:
-        found = list(pool.map(lambda place: _certified(seed, *place), places))
+        found = list(pool.map(lambda place: _certified(seed, *place), enumerate(places)))
     envs = []
-    for (_, family), program in zip(places, found, strict=True):
+    for (family, _), program in zip(places, found, strict=True):
         if program is None:
             _log.warning("no held-out program of family %s passed the gates", family.name)
             continue
@@ -112,9 +114,18 @@ def _read(store: EnvStore) -> HeldOut:
     return HeldOut(tuple(unique.values()))
 
 
-def _certified(seed: int, number: int, family: Family) -> tuple[EnvSource, Report] | None:
+def _places(families: Sequence[Family], count: int) -> Iterator[tuple[Family, Challenge]]:
+    """Give families in turn; each gets another challenge whenever its turn comes again."""
+    for number in range(count):
+        turn, place = divmod(number, len(families))
+        yield families[place], CHALLENGES[(place + turn) % len(CHALLENGES)]
+
+
+def _certified(
+    seed: int, number: int, place: tuple[Family, Challenge]
+) -> tuple[EnvSource, Report] | None:
     """Return the first program for a place that passes the gates."""
-    challenge = CHALLENGES[(number + number // len(FAMILIES)) % len(CHALLENGES)]
+    family, challenge = place
     for attempt in range(_TRIES):
         draw = Draw(f"held-out/{seed}/{number}/{attempt}")
         condition = replace(

@@ -60,16 +60,15 @@ class Desk:
 
         Skills go round; challenges too, if they are to be even.
         """
-        designer = self.config.designer
-        even = self.config.pool.challenges == "even"
+        skills = self._pool_skills()
         jobs: list[DesignJob] = []
         for place, slot in enumerate(slots):
             key = f"pool/design/{attempt}/{slot}"
             brief = self._brief(
                 state,
                 key,
-                skill=designer.skills[slot // len(CHALLENGES) % len(designer.skills)],
-                challenge=CHALLENGES[slot % len(CHALLENGES)] if even else self._challenge(key),
+                skill=skills[slot // len(CHALLENGES) % len(skills)],
+                challenge=self._pool_challenge(key, slot),
                 position=state.passages + place,
             )
             jobs += self._completions(brief, key, 0, 1)
@@ -109,6 +108,21 @@ class Desk:
             return asked
         drawn = derive_seed("challenge", self.config.run.seed, key)
         return CHALLENGES[drawn % len(CHALLENGES)]
+
+    def _pool_skills(self) -> tuple[Skill, ...]:
+        skills, config = self.config.designer.skills, self.config
+        count = max(1, round(config.pool.skill_share * len(skills)))
+        if count == len(skills):
+            return tuple(skills)
+        rng = np.random.default_rng(derive_seed("pool-skills", config.run.seed))
+        kept = sorted(rng.choice(len(skills), size=count, replace=False).tolist())
+        return tuple(skills[number] for number in kept)
+
+    def _pool_challenge(self, key: str, slot: int) -> Challenge:
+        asked = self.config.pool.challenges
+        if asked == "drawn":
+            return self._challenge(key)
+        return CHALLENGES[slot % len(CHALLENGES)] if asked == "even" else asked
 
     def _completions(self, brief: Brief, key: str, update: int, count: int) -> list[DesignJob]:
         return [

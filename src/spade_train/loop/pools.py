@@ -88,7 +88,7 @@ def missing_slots(config: Config, found: Sequence[LiveEnv], round_: int) -> list
             f"in {_ROUNDS} rounds; set a smaller pool.size, or name a store in pool.source"
         )
     start = round_ * pool.size * len(CHALLENGES)
-    if pool.challenges == "drawn":
+    if pool.challenges != "even":
         return list(range(start, start + pool.size - len(found)))
     slots = []
     for place, challenge in enumerate(CHALLENGES):

@@ -10,9 +10,11 @@ from spade_train.reports.series import Change
 from spade_train.studies.outcome import Outcome
 from spade_train.studies.plan import Study
 from spade_train.studies.statistics import Interval, interval, paired
+from spade_train.studies.unseen import SeedPool, smallest_pools, unseen_success
 
 TARGET = 0.05
 """Held-out success by which the first arm is meant to lead."""
+_UNSEEN = " on families that the smallest fixed pool lacks"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,6 +29,11 @@ class Row:
     """Held-out success after the last update minus that before the first."""
     lead: Interval | None
     """Held-out success of the first arm minus this one's, by seed; None for the first arm."""
+    unseen: Interval | None
+    """Held-out success on the families that the smallest fixed pool of the seed does not hold; a
+    run counts each family alike. None without a fixed pool or without such families."""
+    unseen_lead: Interval | None
+    """The same of the first arm minus this one's, by seed; None for the first arm."""
     regret_first: Interval | None
     """Mean regret over the first quarter of the updates that measured it."""
     regret_last: Interval | None
@@ -60,6 +67,10 @@ class Comparison:
     groups: tuple[GroupRow, ...]
     best_baseline: str
     """The baseline with the greatest mean held-out success; empty if none is finished."""
+    best_unseen: str
+    """The baseline with the greatest mean success on unseen families; empty if none has any."""
+    pools: tuple[SeedPool, ...]
+    """The smallest fixed pool of each seed, and the families that are held out and not in it."""
     held_out_episodes: int | None
     """Held-out episodes of each run."""
     failures: tuple[str, ...] = ()
@@ -86,30 +97,49 @@ def compare(
         failures: runs that did not finish, one sentence each.
     """
     by_arm = {name: [each for each in outcomes if each.arm == name] for name in study.arms}
-    first = _held_out(by_arm[study.arms[0]])
+    pools = smallest_pools(outcomes)
+    first = by_arm[study.arms[0]]
     rows = tuple(
-        _row(name, (abouts or {}).get(name, ""), found, first if name != study.arms[0] else None)
+        _row(
+            name,
+            (abouts or {}).get(name, ""),
+            found,
+            pools,
+            first if name != study.arms[0] else None,
+        )
         for name, found in by_arm.items()
     )
-    finished = [row for row in rows if row.arm in study.baselines and row.held_out is not None]
-    best = max(finished, key=lambda row: row.held_out.mean if row.held_out else 0.0, default=None)
+    baselines = [row for row in rows if row.arm in study.baselines]
     episodes = {each.held_out_episodes for each in outcomes if each.held_out_episodes}
     return Comparison(
         study=study,
         rows=rows,
         groups=tuple(_groups(by_arm)),
-        best_baseline=best.arm if best else "",
+        best_baseline=_best(baselines, lambda row: row.held_out),
+        best_unseen=_best(baselines, lambda row: row.unseen),
+        pools=pools,
         held_out_episodes=min(episodes, default=None),
         failures=tuple(failures),
     )
+
+
+def _best(rows: Sequence[Row], take: Callable[[Row], Interval | None]) -> str:
+    means = {row.arm: it.mean for row in rows if (it := take(row)) is not None}
+    return max(means, key=means.__getitem__, default="")
 
 
 def _held_out(found: Sequence[Outcome]) -> dict[int, float]:
     return {each.seed: each.held_out for each in found}
 
 
-def _row(name: str, about: str, found: Sequence[Outcome], first: Mapping[int, float] | None) -> Row:
-    held = _held_out(found)
+def _row(
+    name: str,
+    about: str,
+    found: Sequence[Outcome],
+    pools: Sequence[SeedPool],
+    first: Sequence[Outcome] | None,
+) -> Row:
+    held, unseen = _held_out(found), unseen_success(found, pools)
     gains = [
         each.held_out - each.held_out_first for each in found if each.held_out_first is not None
     ]
@@ -122,7 +152,9 @@ def _row(name: str, about: str, found: Sequence[Outcome], first: Mapping[int, fl
         seeds=tuple(sorted(held)),
         held_out=interval(list(held.values())),
         gain=interval(gains),
-        lead=paired(first, held) if first is not None else None,
+        lead=paired(_held_out(first), held) if first is not None else None,
+        unseen=interval(list(unseen.values())),
+        unseen_lead=paired(unseen_success(first, pools), unseen) if first is not None else None,
         regret_first=_ends(regrets, lambda change: change.first),
         regret_last=_ends(regrets, lambda change: change.last),
         level_first=_ends(levels, lambda change: change.first),
@@ -168,13 +200,13 @@ def _verdicts(found: Comparison) -> Iterator[str]:
     if first.held_out is None:
         yield f"No run of {first.arm} has finished, so nothing can be said."
         return
-    for name in (
-        found.best_baseline,
-        *(b for b in found.study.baselines if b != found.best_baseline),
-    ):
-        row = found.row(name)
-        if row is not None and row.lead is not None:
-            yield _lead_words(first.arm, row.arm, row.lead, best=name == found.best_baseline)
+    where = ""
+    if found.best_unseen:
+        yield from _leads(found, found.best_unseen, lambda row: row.unseen_lead, _UNSEEN)
+        where = " on all held-out families"
+    elif found.pools:
+        yield "The smallest fixed pools hold every held-out family, so none is unseen."
+    yield from _leads(found, found.best_baseline, lambda row: row.lead, where)
     if first.gain is not None:
         change = points(first.gain)
         yield f"{first.arm}: held-out success changed by {change} from before training to its end."
@@ -188,14 +220,23 @@ def _verdicts(found: Comparison) -> Iterator[str]:
         yield f"{first.arm}: the level of new environments {word}, by {plain(rise, 2)}."
 
 
-def _lead_words(first: str, other: str, lead: Interval, *, best: bool) -> str:
-    which = f"{other} (the best baseline)" if best else other
+def _leads(
+    found: Comparison, best: str, take: Callable[[Row], Interval | None], where: str
+) -> Iterator[str]:
+    for name in (best, *(other for other in found.study.baselines if other != best)):
+        row = found.row(name)
+        if row is not None and (by := take(row)) is not None:
+            which = f"{name} (the best baseline)" if name == best else name
+            yield _lead_words(found.rows[0].arm, which, by, where)
+
+
+def _lead_words(first: str, which: str, lead: Interval, where: str) -> str:
     if lead.above_zero:
         least = "" if lead.mean >= TARGET else f", but by less than {100 * TARGET:.0f} points"
-        return f"{first} leads {which}{least}: {points(lead)}."
+        return f"{first} leads {which}{where}{least}: {points(lead)}."
     if lead.below_zero:
-        return f"{first} trails {which}: {points(lead)}."
-    return f"{first} and {which} are not told apart: {points(lead)}."
+        return f"{first} trails {which}{where}: {points(lead)}."
+    return f"{first} and {which} are not told apart{where}: {points(lead)}."
 
 
 def lead(it: Interval | None) -> str:

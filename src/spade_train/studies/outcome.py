@@ -27,6 +27,9 @@ class Outcome:
     held_out_episodes: int | None
     groups: Mapping[str, float] = field(default_factory=dict)
     """Held-out success after the last update by level (`level-3`) and by group."""
+    pool_families: tuple[str, ...] = ()
+    """Families of the programs in a fixed pool that the designer wrote, sorted; empty if the run
+    had none, or their families are not known."""
     figures: Figures
 
 
@@ -50,8 +53,18 @@ def outcome(record: RunRecord, arm: str, seed: int) -> Outcome | None:
         held_out_first=held.first if held.first_update == 0 and held.evaluations > 1 else None,
         held_out_episodes=int(episodes.values[-1]) if episodes else None,
         groups={group.name: float(group.values[-1]) for group in groups},
+        pool_families=pool_families(record),
         figures=found,
     )
+
+
+def pool_families(record: RunRecord) -> tuple[str, ...]:
+    """Return the families of the programs that the designer wrote for a fixed pool, sorted."""
+    if record.config.pool.source != "designer":
+        return ()
+    written = (event for event in record.of_kind("designed") if event["update"] < 0)
+    found = {event.get("family") for event in written if isinstance(event.get("env"), str)}
+    return tuple(sorted(name for name in found if isinstance(name, str) and name))
 
 
 def spent(path: Path) -> Budget | None:
