@@ -11,9 +11,9 @@ from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from spade_envs.errors import Corrupt, StoreError, Withdrawn
+from spade_envs.errors import Corrupt, NotCertified, StoreError, Withdrawn
 from spade_envs.ids import EnvId
-from spade_envs.manifest.canonical import decode_report, stamp
+from spade_envs.manifest.canonical import FileStamp, decode_report, digest_of, stamp
 from spade_envs.store import index, layout
 from spade_envs.store.catalog import render
 from spade_envs.store.discovery import default_path, is_shipped
@@ -114,6 +114,16 @@ class EnvStore:
         check_report(self.root, env_id, version)
         return read_source(self.root, env_id, version)
 
+    def holding(self, source: EnvSource, interface: Interface) -> list[Record]:
+        """Return the versions, withdrawn ones included, that have this very content.
+
+        Raises:
+            ConfigError: the interface cannot be stored.
+        """
+        code = source.code.encode("utf-8", "surrogatepass")
+        digest = digest_of({layout.SOURCE: FileStamp(stamp(code).sha256, len(code))}, interface)
+        return [record for record in self.records() if record.digest == digest]
+
     def interface(self, record: Record) -> Interface:
         """Return the interface that a version was certified with.
 
@@ -210,6 +220,53 @@ class EnvStore:
         if refresh:
             self._refresh()
         return self.get(str(env_id))
+
+    def renew(
+        self,
+        record: Record,
+        report: Report,
+        *,
+        skills: Iterable[str] | None = None,
+        title: str | None = None,
+        licence: str | None = None,
+    ) -> Record:
+        """Certify a version anew, or correct its texts, in place; id, digest and origin stay.
+
+        The report that is there is kept, unless the new one is of other gates.
+
+        Args:
+            record: the version.
+            report: the gates' verdict on exactly its source; it must accept it.
+            skills: None keeps those that are there; so for the others.
+            title: one line for people.
+            licence: SPDX identifier of the source's licence.
+
+        Raises:
+            NotCertified: the report does not admit the source, or is of another interface.
+            Withdrawn: the version was withdrawn.
+            ConfigError: an argument cannot be used.
+            StoreError: the store cannot be written to, or not at once.
+        """
+        from spade_envs.store import publish
+
+        self._require_writable()
+        source, manifest, before = self.source(record), self.manifest(record), self.report(record)
+        item = publish.draft(
+            source,
+            before if before.gates_version == report.gates_version else report,
+            manifest.provenance,
+            skills=manifest.skills if skills is None else tuple(skills),
+            title=title or manifest.title,
+            licence=licence or manifest.licence,
+        )
+        if item.digest != record.digest:
+            raise NotCertified(f"the report is of another interface than {record.id} has")
+        env_id = EnvId.parse(record.id)
+        new = item.files(env_id)[layout.MANIFEST]
+        if new != manifest.to_json():
+            publish.renew(self.root, item, env_id)
+            self.reindex()
+        return self.get(record.id)
 
     def withdraw(self, ref: str, reason: str) -> Record:
         """Withdraw a version: it stays on disk, but nothing gives it out any more.

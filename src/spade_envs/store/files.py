@@ -17,7 +17,7 @@ import uuid
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from spade_envs.errors import Corrupt
+from spade_envs.errors import Corrupt, StoreError
 
 STAGING = ".staging"
 _DIR_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -151,6 +151,42 @@ def publish_folder(root: Path, target: Path, files: Mapping[str, bytes]) -> bool
     sync_folder(target.parent)
     sync_folder(target.parent.parent)
     return True
+
+
+def exchange_folder(root: Path, target: Path, files: Mapping[str, bytes]) -> Mapping[str, bytes]:
+    """Make the existing folder `target` hold `files`, at once; gives what else it held.
+
+    Raises:
+        StoreError: this system or file system cannot exchange two folders.
+    """
+    refuse_links(root, *target.relative_to(root).parts)
+    with staged(root) as stage:
+        folder = stage / "new"
+        os.mkdir(folder)
+        for name, data in files.items():
+            write_new(folder / name, data)
+        sync_folder(folder)
+        _exchange(folder, target)
+        path = folder.relative_to(root).as_posix()
+        left = sorted(set(os.listdir(folder)) - files.keys())
+        kept = {name: read_file(root, f"{path}/{name}", max_bytes=1 << 20) for name in left}
+    sync_folder(target.parent)
+    return kept
+
+
+_AT_FDCWD, _RENAME_EXCHANGE = -100, 2
+
+
+def _exchange(one: Path, other: Path) -> None:
+    import ctypes
+
+    rename = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None)
+    if rename is None:
+        raise StoreError("a certificate can only be renewed on Linux; publish into a new store")
+    paths = (_AT_FDCWD, os.fsencode(one), _AT_FDCWD, os.fsencode(other))
+    if rename(*paths, ctypes.c_uint(_RENAME_EXCHANGE)) != 0:
+        number = ctypes.get_errno()
+        raise StoreError(f"{other} cannot be replaced at once here: {os.strerror(number)}")
 
 
 def publish_file(root: Path, target: Path, data: bytes) -> bool:

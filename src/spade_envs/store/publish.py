@@ -29,9 +29,11 @@ from spade_envs.manifest.models import (
     ReportSummary,
     Tombstone,
 )
-from spade_envs.store.files import publish_file, publish_folder
+from spade_envs.store.files import exchange_folder, publish_file, publish_folder, read_file
 from spade_envs.store.layout import (
+    CARD,
     MANIFEST,
+    MAX_MANIFEST_BYTES,
     MAX_SOURCE_BYTES,
     REJECTED,
     REPORT,
@@ -201,6 +203,21 @@ def _digest_at(root: Path, env_id: EnvId) -> str | None:
         return read_version(root, env_id).digest
     except (Corrupt, NotFound, FormatTooNew):
         return None
+
+
+def renew(root: Path, item: Draft, env_id: EnvId) -> None:
+    """Put a draft of the same content in the place of a version, at once.
+
+    Raises:
+        StoreError: two folders cannot be exchanged here.
+    """
+    target = root / version_path(env_id)
+    files = item.files(env_id)
+    if (target / CARD).is_file():
+        path = f"{version_path(env_id)}/{CARD}"
+        files[CARD] = read_file(root, path, max_bytes=MAX_MANIFEST_BYTES)
+    for name, data in exchange_folder(root, target, files).items():
+        publish_file(root, target / name, data)  # a tombstone that was set meanwhile
 
 
 def bury(root: Path, env_id: EnvId, reason: str) -> None:

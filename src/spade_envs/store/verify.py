@@ -48,7 +48,8 @@ def verify(
     Args:
         root: folder of the store.
         deep: decode the reports and compare them with the sources as well.
-        gates: by version of the gates, the ids that a report of it must hold.
+        gates: by version of the gates that is in force, the ids that a report of it must hold; a
+            version that others certified is noted.
     """
     problems = [*_top(root), *_names(root)]
     for env_id in sorted(layout.scan(root)):
@@ -116,6 +117,13 @@ def _version(root: Path, env_id: EnvId, deep: bool, gates: Gates) -> Iterator[Pr
         # A withdrawn version may have lost its code on purpose; the tombstone stays.
         gone = not (root / source).exists() and (root / path / layout.TOMBSTONE).exists()
         yield Problem("source", source, str(error), "note" if gone else "error")
+    version_of = manifest.report.gates_version
+    if gates and version_of not in gates and not (root / path / layout.TOMBSTONE).exists():
+        message = (
+            f"certified by version {version_of} of the gates, not by {' or '.join(gates)}; "
+            f"spade-envs import {env_id} --store {root} certifies it anew"
+        )
+        yield Problem("report", f"{path}/{layout.REPORT}", message, "note")
     yield from _report(root, path, manifest, deep, gates)
 
 
