@@ -11,6 +11,7 @@ from spade_envs.gates.finding import failed, fault_text, skipped
 from spade_envs.gates.lane import OutOfTimeError, StalledError
 from spade_envs.gates.policies import Policy
 from spade_envs.gates.ports import SandboxPort
+from spade_envs.gates.rubbish import rarely_collected
 from spade_envs.gates.subject import Depth, Subject
 from spade_envs.gates.table import GATES, GATES_VERSION, LIMITS_GATE, Gate
 from spade_envs.gates.thresholds import CERTIFY_SEEDS
@@ -81,7 +82,8 @@ def check(
         trusted_imports=trusted_imports,
         context=Context(tuple(known), tuple(evaluation), certificate, agent, GATES_VERSION),
     )
-    return _judged(subject, progress, begun)
+    with rarely_collected():
+        return _judged(subject, progress, begun)
 
 
 def _judged(
