@@ -253,7 +253,7 @@ def test_any_configuration_survives_toml_and_single_settings(
         "rollout.servers": servers,
         "designer.score.guard": guard,
     }
-    texts = ["rollout.engine=vllm-server"]
+    texts = ["rollout.engine=vllm-server", "setting=mixed"]
     for path, value in wanted.items():
         text = json.dumps(value, ensure_ascii=False) if not isinstance(value, str) else value
         texts.append(f"{path}={text}")
@@ -305,7 +305,7 @@ def test_every_key_can_be_set_to_what_it_is():
         ("designer.completions_per_brief=5", "must divide environments = 32"),
         ("designer.score.band_low=0.7", "band_low: must not exceed band_high = 0.6"),
         ("designer.score.gamma_slow=0.99", "gamma_slow: must lie between 0 and gamma_fast"),
-        ("agent.group=instance", "agent.episodes_per_instance"),
+        ("agent.episodes_per_instance=1", "agent.episodes_per_instance"),
         ("agent.sampling.max_tokens=9999", "must not exceed agent.max_context_tokens = 1024"),
         ("hint.episodes_per_env=0", "the score frontier needs regret"),
         ("pool.skill_share=0", "pool.skill_share: must be > 0.0, not 0"),

@@ -78,6 +78,7 @@ def _config(store, *settings):
             'designer.skills=["mathematical-reasoning"]',
             f"designer.environments={GOOD + 1}",
             "agent.episodes_per_env=6",
+            "agent.episodes_per_instance=2",
             "agent.max_turns=3",
             "agent.sampling.max_tokens=12",
             "evaluation.episodes=0",

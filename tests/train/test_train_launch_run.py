@@ -28,6 +28,7 @@ SMALL = (
     "designer.skills_per_epoch=1",
     "designer.sampling.max_tokens=320",
     "agent.episodes_per_env=4",
+    "agent.episodes_per_instance=2",
     "agent.max_turns=3",
     "agent.sampling.max_tokens=12",
     "hint.episodes_per_env=2",

@@ -21,6 +21,7 @@ SETTINGS = (
     "designer.sampling.max_tokens=320",
     "designer.delay=1",
     "agent.episodes_per_env=4",
+    "agent.episodes_per_instance=2",
     "agent.max_turns=3",
     "agent.sampling.max_tokens=12",
     "hint.episodes_per_env=2",

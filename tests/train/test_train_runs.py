@@ -293,7 +293,7 @@ def test_trackers_get_the_configuration_and_finite_numbers(tmp_path, monkeypatch
     assert (asked["project"], asked["name"], asked["resume"]) == (
         "team", "quickstart-abababab", "allow",
     )  # fmt: skip
-    assert asked["config"]["optimizer"]["learning_rate"] == 2e-4
+    assert asked["config"]["optimizer"]["learning_rate"] == 8e-4
     assert asked.get("id") == ("ab" * 16 if module == "wandb" else None)
     assert rest == [(3, {"loss": 0.5}), "finished"]
 

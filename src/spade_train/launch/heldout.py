@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -68,7 +68,9 @@ def open_heldout(config: Config, folder: Path) -> HeldStore:
     return HeldStore(HeldOut(tuple(HeldEnv(r.digest, r.levels, _group(r)) for r in records)), store)
 
 
-def write_heldout(folder: Path, *, count: int, seed: int, setting: str) -> EnvStore:
+def write_heldout(
+    folder: Path, *, count: int, seed: int, setting: str, families: Collection[str] = ()
+) -> EnvStore:
     """Return a store of certified programs of the generator, its families in turn.
 
     Families that the tiny model cannot learn to play are left out: they are 0 for everybody.
@@ -78,19 +80,23 @@ def write_heldout(folder: Path, *, count: int, seed: int, setting: str) -> EnvSt
         count: programs, >= 1.
         seed: of the programs, apart from everything that is trained on.
         setting: `games`, `tools` or `mixed`.
+        families: names of those to write; none takes all.
 
     Raises:
         ConfigError: the folder was filled with other arguments.
     """
-    asked = {"count": count, "seed": seed, "setting": setting}
+    asked: dict[str, object] = {"count": count, "seed": seed, "setting": setting}
+    if families:
+        asked["families"] = sorted(families)
     store = open_store(folder, create=True)
     done = folder / _DONE
     if done.is_file():
         if json.loads(done.read_bytes())["asked"] != asked:
             raise ConfigError(f"{folder} holds other held-out environments; name a new folder")
         return store
-    families = [family for family in PLAYED if family.kind in _kinds(setting)]
-    places = list(_places(families, count))
+    wanted = families or {family.name for family in PLAYED}
+    chosen = [f for f in PLAYED if f.kind in _kinds(setting) and f.name in wanted]
+    places = list(_places(chosen, count))
     with ThreadPoolExecutor(2) as pool:
         found = list(pool.map(lambda place: _certified(seed, *place), enumerate(places)))
     envs = []

@@ -61,9 +61,9 @@ def test_a_budget_ends_the_run_and_not_the_number_of_updates():
     budget = Budget(agent_episodes=11_520, generated_tokens=10**6)
     first = arm_config("quickstart", arm("coevolution"), seed=0, budget=budget)
     assert first.budget == budget
-    # 32 environments x (24 + 12) episodes an update: 10 updates; four times as many at most
-    assert expected_updates(first, budget) == 10
-    assert first.run.updates == 40
+    # 32 environments x (24 + 12 / 2) episodes an update: 12 updates; four times as many at most
+    assert expected_updates(first, budget) == 12
+    assert first.run.updates == 48
     pool = arm_config("quickstart", arm("fixed-pool"), seed=0, budget=budget)
     assert expected_updates(pool, budget) == 15  # without hinted episodes
     falling = arm_config(
