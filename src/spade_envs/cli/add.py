@@ -3,10 +3,19 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from spade_envs.cli.stores import json_option, source_of, store_option
+from spade_envs.cli.many import run_options
+from spade_envs.cli.stores import Licence, json_option, store_option, writable_store
+
+if TYPE_CHECKING:
+    from spade_envs.interop.bring import Brought
+    from spade_envs.reports.entry import Entry
+
+LICENCE = "MIT"
 
 
 @click.command("add")
@@ -14,7 +23,8 @@ from spade_envs.cli.stores import json_option, source_of, store_option
 @click.option("--name", help="Name in the store, like maze or alice.maze. [default: from the code]")
 @click.option("--title", help="One line for people.")
 @click.option("--skill", "skills", multiple=True, help="What it exercises; may be repeated.")
-@click.option("--licence", default="MIT", show_default=True, help="SPDX identifier.")
+@click.option("--licence", type=Licence(), help=f"SPDX identifier. [default: {LICENCE}]")
+@run_options
 @store_option
 @json_option
 def add_command(
@@ -22,32 +32,74 @@ def add_command(
     name: str | None,
     title: str | None,
     skills: tuple[str, ...],
-    licence: str,
+    licence: str | None,
     store: str | None,
     as_json: bool,
+    **settings: Any,
 ) -> None:
-    """Check FILE and register it in the store; exit code 1 if the gates refuse it."""
-    from spade_envs.cli.main import FOUND
-    from spade_envs.cli.output import echo_json
-    from spade_envs.cli.verdicts import print_report
-    from spade_envs.gates import check, report_to_json
-    from spade_envs.store import open_store
+    """Check FILE and register it in the store; exit code 1 if the gates refuse it.
 
-    source = source_of(file, None)
-    report = check(source)
-    if not report.accepted:
-        if as_json:
-            echo_json({"accepted": False, "report": report_to_json(report)})
-        else:
-            print_report(file, report, every=False)
+    It must not repeat an environment of the store, but for versions of its own --name. What is
+    there already keeps its version: licence, title and skills are corrected if they are given, and
+    a certificate of older gates is renewed.
+    """
+    from dataclasses import replace
+
+    from spade_envs.cli import many
+    from spade_envs.cli.main import FOUND
+    from spade_envs.ids import check_name
+    from spade_envs.interop import bring, check_target
+    from spade_envs.interop.bring import refusal
+    from spade_envs.interop.files import of_file
+    from spade_envs.reports.entry import Entry
+
+    if name is not None:
+        check_name(name)
+    opened = writable_store(store)
+    context = many.with_context(into=opened, **settings)
+    del context["jobs"]
+    target = replace(of_file(Path(file), label=file), name=name, licence=LICENCE)
+    entry = Entry(checked=check_target(target, **context))
+    if reason := refusal(entry.checked):
+        _refuse(entry, reason, as_json=as_json)
         sys.exit(FOUND)
-    opened = open_store(store, create=True)
-    origin = {"method": "hand-written"}
-    record = opened.add(
-        source, report, origin, name=name, title=title, skills=skills, licence=licence
+    brought = bring(
+        entry.checked,
+        opened,
+        licence=licence,
+        skills=skills or None,
+        title=title,
+        provenance={"method": "hand-written"},
     )
+    _tell(entry, brought, as_json=as_json)
+
+
+def _refuse(entry: Entry, reason: str, *, as_json: bool) -> None:
+    from spade_envs.cli.output import echo_json, say
+    from spade_envs.cli.verdicts import print_entry
+    from spade_envs.gates import report_to_json
+
     if as_json:
-        echo_json({"accepted": True, "id": record.id, "digest": record.digest})
-    else:
-        click.echo(f"{record.id}  {record.digest}")
-        click.echo(f"play it with SPADE_ENVSTORE={opened.root}, or register_store()", err=True)
+        report = None if entry.report is None else report_to_json(entry.report)
+        echo_json({"accepted": False, "reason": reason, "report": report})
+        return
+    print_entry(entry, every=False)
+    say(f"not added: {reason}")
+
+
+def _tell(entry: Entry, brought: Brought, *, as_json: bool) -> None:
+    from spade_envs.cli.output import echo_json, say
+
+    record, results = brought.record, entry.report.results if entry.report is not None else ()
+    warnings = [f"{r.gate} {r.message}" for r in results if r.outcome == "warn"]
+    if as_json:
+        found = {"accepted": True, "id": record.id, "digest": record.digest}
+        echo_json(
+            {**found, "licence": record.licence, "note": brought.note or None, "warnings": warnings}
+        )
+        return
+    click.echo(f"{record.id}  {record.digest}")
+    for text in warnings:
+        say(f"warning: {text}")
+    say(f"{brought.note or 'registered'}, licence {record.licence}")
+    say(f"play it with SPADE_ENVSTORE={record.store}, or register_store()")

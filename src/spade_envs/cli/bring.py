@@ -8,16 +8,18 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from spade_envs.cli.many import run_options
-from spade_envs.cli.stores import json_option, store_option
+from spade_envs.cli.stores import Licence, json_option, store_option, writable_store
 
 if TYPE_CHECKING:
-    from spade_envs.interop import Checked
+    from spade_envs.reports.entry import Entry
     from spade_envs.store import EnvStore
 
 
 @click.command("import")
 @click.argument("targets", metavar="TARGET...", nargs=-1, required=True)
-@click.option("--licence", help="SPDX identifier. [default: what is known, else unknown]")
+@click.option(
+    "--licence", type=Licence(), help="SPDX identifier. [default: what is known, else unknown]"
+)
 @run_options
 @store_option
 @json_option
@@ -30,22 +32,25 @@ def import_command(
 ) -> None:
     """Check environments that others wrote and register those that pass.
 
-    TARGET is what `spade-envs check` takes. What is refused is listed with its reason; exit code 1
-    if anything is, 2 if a target does not exist.
+    TARGET is what `spade-envs check` takes. What repeats an environment of the store is refused;
+    what is there already keeps its version, and gets a new certificate if its own is of older
+    gates. Exit code 1 if anything is refused, 2 if a target does not exist.
     """
     from spade_envs.cli import many
     from spade_envs.cli.main import FOUND, INTERRUPTED, USAGE
     from spade_envs.cli.output import echo_json, print_table
-    from spade_envs.store import open_store
 
-    opened = open_store(store, create=True)
-    run = many.check_many(targets, store, depth="standard", **settings)
-    rows = [_bring(entry.checked, opened, licence) for entry in run.entries]
+    opened = writable_store(store)
+    run = many.check_many(targets, store, depth="standard", into=opened, **settings)
+    rows = [_bring(entry, opened, licence) for entry in run.entries]
     if as_json:
         echo_json(rows)
     else:
-        table = [(row["target"], row["id"] or "refused", row["reason"] or "") for row in rows]
-        print_table("", ("target", "registered as", "reason"), table)
+        table = [
+            (row["target"], row["id"] or "refused", row["reason"] or row["note"] or "")
+            for row in rows
+        ]
+        print_table("", ("target", "registered as", "reason or note"), table)
         brought = sum(row["id"] is not None for row in rows)
         click.echo(f"{brought} of {len(rows)} registered in {opened.root}")
     if run.interrupted:
@@ -56,16 +61,17 @@ def import_command(
         sys.exit(FOUND)
 
 
-def _bring(checked: Checked, store: EnvStore, licence: str | None) -> dict[str, str | None]:
-    from spade_envs.errors import ConfigError, NotCertified, Withdrawn
+def _bring(entry: Entry, store: EnvStore, licence: str | None) -> dict[str, str | None]:
+    from spade_envs.errors import ConfigError, Corrupt, NotCertified, Withdrawn
     from spade_envs.interop import bring
 
-    row: dict[str, str | None] = dict.fromkeys(("target", "id", "digest", "reason"))
-    row["target"] = checked.target.label
+    row: dict[str, str | None] = dict.fromkeys(("target", "id", "digest", "reason", "note"))
+    row["target"] = entry.label
     try:
-        record = bring(checked, store, licence=licence)
-    except (NotCertified, Withdrawn, ConfigError) as error:
-        row["reason"] = str(error).removeprefix(f"{checked.target.label}: ")
+        brought = bring(entry.checked, store, licence=licence)
+    except (NotCertified, Withdrawn, ConfigError, Corrupt) as error:
+        row["reason"] = str(error).removeprefix(f"{entry.label}: ")
         return row
-    row["id"], row["digest"] = record.id, record.digest
+    row["id"], row["digest"] = brought.record.id, brought.record.digest
+    row["note"] = "; ".join(text for text in (brought.note, entry.found) if text) or None
     return row

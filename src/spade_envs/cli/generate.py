@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from spade_envs.cli.stores import Finite, json_option, store_option
+from spade_envs.cli.stores import Finite, Licence, json_option, store_option, writable_store
 
 if TYPE_CHECKING:
     from spade_envs.types import Record, Rejection
@@ -16,7 +16,9 @@ if TYPE_CHECKING:
 
 @click.command("generate")
 @click.option(
-    "--designer", required=True, help="nano, http://HOST:PORT/v1, hf:PATH, scripted:FILE."
+    "--designer",
+    required=True,
+    help="nano, http://HOST:PORT/v1, openai:MODEL, hf:PATH, scripted:FILE (docs/generate.md).",
 )
 @click.option("--model", help="Model to ask a server for. [default: its first one]")
 @click.option("--corpus", default="pydoc", show_default=True, help="Folder, file, or pydoc.")
@@ -61,7 +63,13 @@ if TYPE_CHECKING:
     show_default=True,
     help="Greatest length of one answer of the designer.",
 )
-@click.option("--licence", default="MIT", show_default=True, help="SPDX identifier of the results.")
+@click.option(
+    "--licence",
+    type=Licence(),
+    default="MIT",
+    show_default=True,
+    help="SPDX identifier of the results.",
+)
 @store_option
 @json_option
 def generate_command(
@@ -87,10 +95,9 @@ def generate_command(
     from spade_envs.corpus import open_corpus
     from spade_envs.design.clients import open_designer
     from spade_envs.pipeline import Progress, generate
-    from spade_envs.store import open_store
 
     writer, documents = open_designer(designer, model=model), open_corpus(corpus)
-    opened = open_store(store, create=True)
+    opened = writable_store(store)
     tally = _Tally(as_json=as_json)
     with progress(count, "certified") as bar:
 

@@ -14,9 +14,11 @@ from spade_envs.cli.stores import Finite
 
 if TYPE_CHECKING:
     from spade_envs.design.clients import Designer
+    from spade_envs.gates.context import Fingerprint
     from spade_envs.gates.subject import Depth
     from spade_envs.interop import Target
     from spade_envs.reports.entry import Entry
+    from spade_envs.store import EnvStore
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -87,6 +89,7 @@ def check_many(
     store: str | None,
     *,
     depth: Depth,
+    into: EnvStore | None = None,
     show: Callable[[Entry], None] | None = None,
     **options: Any,
 ) -> Run:
@@ -99,6 +102,7 @@ def check_many(
         names: what the user typed.
         store: the only store to look ids up in, or None for every discovered one.
         depth: see `gates.check`.
+        into: the store that they are meant for; they must not repeat what it holds.
         show: called with each entry, in the order of the names, as soon as those before it are
             known; only if there are few.
         options: what `run_options` gives.
@@ -112,7 +116,7 @@ def check_many(
     from spade_envs.reports.entry import Entry
 
     try:
-        settings = _with_context(**options)
+        settings = with_context(into=into, **options)
     except KeyboardInterrupt:
         return Run((), interrupted=True)
     named = [pair for name in names for pair in _resolved(name, store)]
@@ -167,26 +171,47 @@ class _InOrder:
             self._show(entry)
 
 
-def _with_context(
-    *, against: Sequence[str] = (), known: Sequence[str] = (), **settings: Any
+def with_context(
+    *,
+    into: EnvStore | None = None,
+    against: Sequence[str] = (),
+    known: Sequence[str] = (),
+    **settings: Any,
 ) -> dict[str, Any]:
-    """Return the keywords of `check_all`: files are read and stores' fingerprints taken."""
-    from spade_envs.cli.output import progress
-    from spade_envs.interop.fingerprints import stored
+    """Return the keywords of `check_all`: files are read and stores' fingerprints taken.
+
+    Args:
+        into: the store that the targets are meant for.
+        against: files of evaluation texts.
+        known: folders of further stores whose environments must not be repeated.
+        settings: the others, as they are.
+
+    Raises:
+        ConfigError: evaluation texts cannot be read.
+        NotFound: there is no such store of known environments.
+    """
     from spade_envs.interop.known import evaluation_texts
     from spade_envs.store import open_store
 
     texts = [text for path in against for text in evaluation_texts(path)]
     stores = [open_store(folder) for folder in known]
-    others: list[Any] = []
-    for store in stores:
-        with progress(len(store.records()), f"knowing {store.root.name}") as bar:
+    own = None if into is None else into.root.resolve()
+    others = [
+        found
+        for store in stores
+        if store.root.resolve() != own
+        for found in _fingerprints(store, settings["jobs"])
+    ]
+    held = () if into is None else _fingerprints(into, settings["jobs"])
+    return {**settings, "evaluation": texts, "known": others, "into": held}
 
-            def advance(bar: Any = bar) -> None:
-                bar.advance(bar.task_ids[0])
 
-            others += stored(store, jobs=settings["jobs"], done=advance)
-    return {**settings, "evaluation": texts, "known": others}
+def _fingerprints(store: EnvStore, jobs: int) -> tuple[Fingerprint, ...]:
+    from spade_envs.cli.output import progress
+    from spade_envs.interop.fingerprints import stored
+
+    with progress(len(store.records()), f"knowing {store.root.name}") as bar:
+        return stored(store, jobs=jobs, done=lambda: bar.advance(bar.task_ids[0]))
 
 
 def _resolved(name: str, store: str | None) -> list[tuple[Target, bool]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -40,6 +41,46 @@ class Finite(click.FloatRange):
         if not math.isfinite(number):
             self.fail(f"{value} is not a finite number.", param, ctx)
         return number
+
+
+class Licence(click.types.StringParamType):
+    """An SPDX licence expression, or `unknown`."""
+
+    name = "SPDX"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """Return the expression as SPDX writes it, or fail as click does."""
+        from packaging.licenses import InvalidLicenseExpression, canonicalize_license_expression
+
+        if value == "unknown":
+            return "unknown"
+        try:
+            return str(canonicalize_license_expression(value))
+        except InvalidLicenseExpression:
+            mend = "such as MIT or CC-BY-4.0; write LicenseRef-NAME for one that SPDX does not list"
+            self.fail(f"{value!r} is no SPDX licence identifier {mend}", param, ctx)
+
+
+def writable_store(store: str | None) -> EnvStore:
+    """Return the store named, or the default one, made if it is not there yet.
+
+    Raises:
+        ConfigError: none is named, and the default one is the starter store of a checkout.
+        StoreError: it cannot be opened.
+    """
+    from spade_envs.errors import ConfigError
+    from spade_envs.store import default_path, open_store, starter_path
+    from spade_envs.store.discovery import ENV_VARIABLE
+
+    starter = starter_path()
+    if store is None and not os.environ.get(ENV_VARIABLE) and starter is not None:
+        default = default_path()
+        if default.resolve() == starter.resolve():
+            raise ConfigError(
+                f"{default} is the starter store of this checkout; name a store of your own with "
+                "--store, or this one if you mean it"
+            )
+    return open_store(store, create=True)
 
 
 def readable_stores(store: str | None) -> list[EnvStore]:

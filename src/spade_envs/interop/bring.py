@@ -2,11 +2,25 @@
 
 from __future__ import annotations
 
-from spade_envs.errors import NotCertified
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from spade_envs.errors import NotCertified, Withdrawn
+from spade_envs.ids import EnvId
 from spade_envs.interop.frameworks import library_of
 from spade_envs.interop.run import Checked
+from spade_envs.interop.target import Target
 from spade_envs.store import EnvStore
-from spade_envs.types import Record
+from spade_envs.types import Json, Record, Report
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Brought:
+    """A version that is in the store now."""
+
+    record: Record
+    note: str = ""
+    """What is to be said about it: that it was there already, and what was changed."""
 
 
 def refusal(checked: Checked) -> str:
@@ -15,7 +29,7 @@ def refusal(checked: Checked) -> str:
     if report is None:
         return checked.error
     if (first := report.gravest) is not None:
-        return f"{first.gate}: {first.message}"
+        return f"{first.gate}: {first.message}{_next_version(report)}"
     if not report.accepted:
         return "the gates did not all run"
     if checked.weakened:
@@ -27,30 +41,102 @@ def refusal(checked: Checked) -> str:
     return ""
 
 
-def bring(checked: Checked, store: EnvStore, *, licence: str | None = None) -> Record:
-    """Register an accepted target and return its record.
+def _next_version(report: Report) -> str:
+    """Return what to do if all that is wrong is that a stored environment is so similar."""
+    if [result.gate for result in report.failures] != ["L5.1"]:
+        return ""
+    repeats = str(report.failures[0].evidence.get("repeats", ""))
+    if not repeats.startswith("spade/"):
+        return ""
+    return f"; or, if it is the next version of that, name it so (add --name {_name(repeats)})"
+
+
+def bring(
+    checked: Checked,
+    store: EnvStore,
+    *,
+    licence: str | None = None,
+    skills: Sequence[str] | None = None,
+    title: str | None = None,
+    provenance: Mapping[str, Json] | None = None,
+) -> Brought:
+    """Register an accepted target.
+
+    A content that is there already under the name asked for, or under any where none is asked for,
+    keeps its version: a report of older gates is replaced, and texts are corrected if given.
 
     Args:
         checked: a target with its report.
         store: where to.
         licence: SPDX identifier; what is known of the target by default.
+        skills: what it exercises; none by default.
+        title: one line for people; that of the target by default.
+        provenance: where it comes from; by default that it was imported from the target.
 
     Raises:
         NotCertified: it cannot be brought in; the message says why.
+        Withdrawn: this content was withdrawn.
         StoreError: the store cannot be written to.
     """
     reason = refusal(checked)
-    source, report = checked.target.source, checked.report
-    if reason or source is None or report is None:
-        raise NotCertified(f"{checked.target.label}: {reason}")
-    library = checked.target.library
-    author = f"{library.name} {library.version}".strip() if library is not None else None
-    origin = "".join(char if char.isprintable() else "?" for char in checked.target.label)[:300]
-    return store.add(
+    target, source, report = checked.target, checked.target.source, checked.report
+    if reason or source is None or report is None or report.interface is None:
+        raise NotCertified(f"{target.label}: {reason}")
+    there = _there(target, store.holding(source, report.interface))
+    if there is not None:
+        before = store.report(there).gates_version
+        again = store.renew(there, report, licence=licence, skills=skills, title=title)
+        notes = ["was there already", *_changes(there, again, before, report.gates_version)]
+        return Brought(record=again, note="; ".join(notes))
+    record = store.add(
         source,
         report,
-        {"method": "imported", "author": author, "run": origin},
-        name=checked.target.name,
-        title=checked.target.title,
-        licence=licence or checked.target.licence,
+        _imported(target) if provenance is None else provenance,
+        name=target.name,
+        skills=skills or (),
+        title=title or target.title,
+        licence=licence or target.licence,
     )
+    return Brought(record=record)
+
+
+def _there(target: Target, twins: Sequence[Record]) -> Record | None:
+    """Return the version that a target is, of those with its content; None if it is new.
+
+    Raises:
+        NotCertified: the content is there, but under another name.
+        Withdrawn: it was withdrawn.
+    """
+    mine = [one for one in twins if target.name in (None, _name(one.id))]
+    in_use = [one for one in mine if one.withdrawn is None]
+    if in_use:
+        return next((one for one in in_use if one.id == target.label), in_use[0])
+    if mine:
+        raise Withdrawn(f"{mine[0].id} has this content and was withdrawn: {mine[0].withdrawn}")
+    other = next((one for one in twins if one.withdrawn is None), None)
+    if other is not None:
+        raise NotCertified(
+            f"{target.label}: {other.id} has this very content; keep that name, or withdraw it"
+        )
+    return None
+
+
+def _name(env_id: str) -> str:
+    return EnvId.parse(env_id).name
+
+
+def _changes(old: Record, new: Record, before: str, now: str) -> Iterator[str]:
+    if before != now:
+        yield f"certified anew by version {now} of the gates (before: {before})"
+    for key in ("licence", "title", "skills"):
+        one, other = getattr(old, key), getattr(new, key)
+        if one != other:
+            shown = (", ".join(text) if key == "skills" else text for text in (other, one))
+            yield "{} now {} (before: {})".format(key, *(text or "none" for text in shown))
+
+
+def _imported(target: Target) -> Mapping[str, Json]:
+    library = target.library
+    author = f"{library.name} {library.version}".strip() if library is not None else None
+    origin = "".join(char if char.isprintable() else "?" for char in target.label)[:300]
+    return {"method": "imported", "author": author, "run": origin}

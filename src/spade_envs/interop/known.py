@@ -17,6 +17,31 @@ MAX_BYTES = 256 << 20
 _KEYS = ("text", "prompt", "question", "problem", "instruction", "input", "task")
 
 
+def strangers(
+    target: Target, known: Sequence[Fingerprint], into: Sequence[Fingerprint] = ()
+) -> list[Fingerprint]:
+    """Return the environments that a target must not repeat.
+
+    Args:
+        target: what is checked; its own entry and other versions of its name are left out.
+        known: all that it is compared with.
+        into: what the store holds that it is meant for. The very same source is no repetition
+            there, since it would become the same version; targets that play a library are not
+            compared, since their sources are alike by design.
+    """
+    own = target.label if target.name is None else f"{NAMESPACE}/{target.name}-v"
+    found = [other for other in known if not same_environment(target.label, other.name)]
+    if target.source is None or target.library is not None:
+        return found
+    return found + [
+        other
+        for other in into
+        if other.source_sha256 != target.source.sha256
+        and not same_environment(target.label, other.name)
+        and not same_environment(own, other.name)
+    ]
+
+
 def same_environment(label: str, other: str) -> bool:
     """Whether two labels are one environment: the same label, or versions of one stored name."""
     stored = f"{NAMESPACE}/"

@@ -6,7 +6,7 @@ import logging
 import threading
 from collections.abc import Generator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from spade_envs.errors import IsolationUnavailable, SandboxError
@@ -14,7 +14,7 @@ from spade_envs.gates import check
 from spade_envs.gates.context import Fingerprint
 from spade_envs.gates.subject import Depth
 from spade_envs.gates.table import GATES_VERSION
-from spade_envs.interop.known import earlier_files, glance, same_environment
+from spade_envs.interop.known import earlier_files, glance, strangers
 from spade_envs.interop.target import Library, Target
 from spade_envs.sandbox import Sandbox, open_sandbox
 from spade_envs.types import EnvSource, Fault, Limits, Report
@@ -55,12 +55,13 @@ def check_target(
     seeds: int = 20,
     deadline_s: float = 120.0,
     known: Sequence[Fingerprint] = (),
+    into: Sequence[Fingerprint] = (),
     evaluation: Sequence[str] = (),
 ) -> Checked:
     """Return the gates' verdict on one target; see `gates.check` for the settings.
 
-    Of what is `known`, the target's own entry, under its label, is left out, and so are other
-    versions of the same stored name.
+    It is compared with what is `known`, and with what the store holds that it is meant `into`, but
+    for its own entry (`known.strangers`).
 
     A library runs under every layer if it can. If it fails there because it reads its own files
     or starts threads, it runs in a weaker, still killable worker, and the report's layers say so.
@@ -75,12 +76,13 @@ def check_target(
         "depth": depth,
         "seeds": seeds,
         "deadline_s": deadline_s,
-        "known": [other for other in known if not same_environment(target.label, other.name)],
+        "known": strangers(target, known, into),
         "evaluation": evaluation,
         "certificate": _in_force(target.certificate),
     }
     if library is None:
-        return Checked(target=target, report=check(target.source, **settings))
+        report = _with_reason(check(target.source, **settings), target.certificate)
+        return Checked(target=target, report=report)
     try:
         weaker, problem = _choose(target.source, library, may_weaken=target.may_weaken)
         if problem:
@@ -97,7 +99,24 @@ def check_target(
         raise
     except SandboxError as error:
         return Checked(target=target, error=str(error))
-    return Checked(target=target, report=report)
+    return Checked(target=target, report=_with_reason(report, target.certificate))
+
+
+def _with_reason(report: Report, certificate: Report | None) -> Report:
+    """Return the report with the true reason why L5.3 had no certificate to judge."""
+    if certificate is None or _in_force(certificate) is not None:
+        return report
+    message = (
+        f"its certificate is of version {certificate.gates_version} of the gates, and these are "
+        f"version {GATES_VERSION}; import it into its store to certify it anew"
+    )
+    results = [
+        replace(result, message=message)
+        if result.gate == "L5.3" and result.message.startswith("no certificate")
+        else result
+        for result in report.results
+    ]
+    return replace(report, results=tuple(results))
 
 
 def _in_force(certificate: Report | None) -> Report | None:
@@ -113,6 +132,7 @@ def check_all(
     seeds: int = 20,
     deadline_s: float = 120.0,
     known: Sequence[Fingerprint] = (),
+    into: Sequence[Fingerprint] = (),
     evaluation: Sequence[str] = (),
 ) -> Generator[tuple[int, Checked]]:
     """Check many targets and yield each with its position, as it is done.
@@ -126,6 +146,7 @@ def check_all(
         seeds: see `gates.check`.
         deadline_s: for each target.
         known: see `gates.check`.
+        into: see `check_target`.
         evaluation: see `gates.check`.
 
     Raises:
@@ -140,6 +161,7 @@ def check_all(
             seeds=seeds,
             deadline_s=deadline_s,
             known=(*known, *earlier_files(glances, position)),
+            into=into,
             evaluation=evaluation,
         )
 

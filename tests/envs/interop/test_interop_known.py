@@ -12,7 +12,7 @@ from spade_envs.interop import Library, Target, check_all, check_target, resolve
 from spade_envs.interop.fingerprints import stored
 from spade_envs.interop.known import earlier_files, evaluation_texts, glance, same_environment
 from spade_envs.store import open_store
-from spade_envs.types import EnvSource
+from spade_envs.types import EnvSource, GateResult
 
 CODE = 'class MazeEnv:\n    """A maze."""\n\n    wall = 1\n'
 RENAMED = CODE.replace("wall", "hedge").replace("A maze.", "A garden.")
@@ -94,6 +94,7 @@ def test_a_check_that_breaks_costs_one_target_only(monkeypatch, caplog):
         if "hedge" in source.code:
             raise ZeroDivisionError("a bug")
         seen.append(([other.name for other in known], tuple(evaluation)))
+        return report_of(source)
 
     seen = []
     monkeypatch.setattr(run, "check", check)
@@ -158,14 +159,25 @@ def test_a_store_is_known_by_what_it_does(tmp_path):
 
 def test_a_certificate_of_older_gates_binds_nobody(monkeypatch):
     seen = []
-    monkeypatch.setattr(run, "check", lambda source, **more: seen.append(more["certificate"]))
+
+    def check(source, **more):
+        seen.append(more["certificate"])
+        message = "no certificate was given"
+        result = GateResult(gate="L5.3", title="t", outcome="skip", message=message)
+        return report_of(source, results=(result,))
+
+    monkeypatch.setattr(run, "check", check)
     old, new = (
         report_of(EnvSource(code=CODE)),
         report_of(EnvSource(code=CODE), gates_version=GATES_VERSION),
     )
-    for certificate in (old, new, None):
-        check_target(target("a", certificate=certificate))
+    checked = [
+        check_target(target("a", certificate=certificate)) for certificate in (old, new, None)
+    ]
     assert seen == [None, new, None]
+    told = [one.report.results[0].message for one in checked]
+    assert f"of version 1 of the gates, and these are version {GATES_VERSION}" in told[0]
+    assert told[1:] == ["no certificate was given"] * 2
 
 
 def test_a_stored_version_brings_its_certificate(tmp_path):

@@ -54,7 +54,7 @@ def test_a_sound_dataset_passes_under_every_layer_and_can_be_brought_in_and_play
     assert not result.weakened
     assert "landlock" in result.report.layers
     store = open_store(tmp_path / "store", create=True)
-    record = bring(result, store)
+    record = bring(result, store).record
     assert record.id == "spade/reasoning-gym.sums-v0"
     assert record.licence == "Apache-2.0"
     provenance = store.manifest(record).provenance
