@@ -158,7 +158,8 @@ def test_page_and_command_show_them(tmp_path, monkeypatch):
     page = render(found.comparison, found.records, title="t", made_at="now")
     text = Reader(page).text
     assert "success on unseen families" in text
-    assert "What the smallest fixed pools lack" in text
+    assert page.index("Families that the smallest fixed pools lack") < page.index("<h2>Arms")
+    assert "+15.0 points [-48.5, +78.5]" in text
     assert "hops, walk" in text
     monkeypatch.setattr("spade_train.studies.study.write_heldout", lambda *_, **__: None)
     done = CliRunner().invoke(
