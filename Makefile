@@ -11,7 +11,9 @@ STORE ?= quickstart-store
 RUN ?= runs/quickstart
 MINUTES ?= 9
 
-.PHONY: quickstart test test-vllm test-ray check bench starter clean
+.PHONY: setup quickstart test test-vllm test-ray check bench starter clean
+
+setup: $(VENV)/.ready
 
 quickstart: $(VENV)/.ready
 	$(BIN)/spade-envs generate --designer nano --corpus pydoc --count 12 --seed 0 --store $(STORE)
