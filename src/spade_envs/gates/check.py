@@ -82,10 +82,10 @@ def check(
         trusted_imports=trusted_imports,
         context=Context(tuple(known), tuple(evaluation), certificate, agent, GATES_VERSION),
     )
-    with rarely_collected():
-        return _judged(subject, progress, begun)
+    return _judged(subject, progress, begun)
 
 
+@rarely_collected()
 def _judged(
     subject: Subject, progress: Callable[[GateResult], None] | None, begun: float
 ) -> Report:

@@ -52,7 +52,7 @@ def lint(
 
 
 def _by_rules(tree: ast.AST, trusted_imports: Collection[str]) -> Iterator[LintFinding]:
-    nodes = list(ast.walk(tree))
+    nodes = rules.every_node(tree)
     facts = rules.collect(nodes)
     facts.trusted.update(trusted_imports)
     for node in nodes:

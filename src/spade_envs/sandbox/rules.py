@@ -30,10 +30,30 @@ class Facts:
     """Modules that this source may import besides `names.ALLOWED_MODULES`."""
 
 
+_TELLING = frozenset(
+    {ast.Import, ast.ImportFrom, ast.Name, ast.arg, ast.FunctionDef, ast.ClassDef, ast.Call}
+)
+
+
+def every_node(tree: ast.AST) -> list[ast.AST]:
+    """Return the nodes of a tree in the order of `ast.walk`, which takes twice as long."""
+    nodes = [tree]
+    for node in nodes:
+        for name in node._fields:
+            value = getattr(node, name, None)
+            if isinstance(value, ast.AST):
+                nodes.append(value)
+            elif isinstance(value, list):
+                nodes += [item for item in value if isinstance(item, ast.AST)]
+    return nodes
+
+
 def collect(nodes: Iterable[ast.AST]) -> Facts:
     """Return the facts that the rules need, from all nodes of a tree."""
     facts = Facts()
     for node in nodes:
+        if type(node) not in _TELLING:
+            continue
         if isinstance(node, ast.Import):
             for alias in node.names:
                 local = alias.asname or alias.name.split(".")[0]
