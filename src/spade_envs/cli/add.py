@@ -47,6 +47,7 @@ def add_command(
 
     from spade_envs.cli import many
     from spade_envs.cli.main import FOUND
+    from spade_envs.errors import NotCertified, Withdrawn
     from spade_envs.ids import check_name
     from spade_envs.interop import bring, check_target
     from spade_envs.interop.bring import refusal
@@ -63,14 +64,14 @@ def add_command(
     if reason := refusal(entry.checked):
         _refuse(entry, reason, as_json=as_json)
         sys.exit(FOUND)
-    brought = bring(
-        entry.checked,
-        opened,
-        licence=licence,
-        skills=skills or None,
-        title=title,
-        provenance={"method": "hand-written"},
-    )
+    texts: Any = {"licence": licence, "skills": skills or None, "title": title}
+    try:
+        brought = bring(entry.checked, opened, provenance={"method": "hand-written"}, **texts)
+    except (NotCertified, Withdrawn) as error:
+        if not as_json:
+            raise
+        _refuse(entry, str(error).removeprefix(f"{file}: "), as_json=True)
+        sys.exit(FOUND)
     _tell(entry, brought, as_json=as_json)
 
 

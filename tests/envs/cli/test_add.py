@@ -54,6 +54,11 @@ def test_the_same_content_gets_no_second_name(place):
     code, _, err = run("add", "sums.py", "--name", "more", "--store", "store", cwd=place)
     assert code == 1
     assert "spade/sums-v0 has this very content" in err
+    options = ("--name", "more", "--store", "store", "--json")
+    code, out, _ = run("add", "sums.py", *options, cwd=place)
+    refused = json.loads(out)
+    assert (code, refused["accepted"]) == (1, False)
+    assert refused["reason"].startswith("spade/sums-v0 has this very content")
 
 
 def test_a_copy_in_other_words_is_refused_but_as_the_next_version(place, tmp_path):
