@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from spade_train.studies.comparison import Comparison
     from spade_train.studies.runner import Progress
 
-_ARMS = "coevolution,narrow-pool,narrow-pool-sliding,broad-pool"
+_ARMS = "coevolution,narrow-pool,narrow-pool-sliding,broad-pool,random-designer"
 
 
 @click.command("compare")

@@ -117,6 +117,7 @@ def shared_hidden(model: Any, split: Split, width: int, named: Mapping[str, Any]
     return hidden
 
 
-def _alike(lengths: Any) -> Any:
+def _alike(lengths: Any) -> list[Any]:
     """Return row numbers in groups of like lengths, so that little is padded."""
-    return torch.argsort(lengths, stable=True).split(_TOGETHER)
+    order = torch.argsort(lengths, stable=True)
+    return [order[start : start + _TOGETHER] for start in range(0, len(order), _TOGETHER)]
