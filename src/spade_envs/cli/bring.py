@@ -11,8 +11,8 @@ from spade_envs.cli.many import run_options
 from spade_envs.cli.stores import Licence, json_option, store_option, writable_store
 
 if TYPE_CHECKING:
+    from spade_envs.interop.bring import Brought
     from spade_envs.reports.entry import Entry
-    from spade_envs.store import EnvStore
 
 
 @click.command("import")
@@ -39,10 +39,12 @@ def import_command(
     from spade_envs.cli import many
     from spade_envs.cli.main import FOUND, INTERRUPTED, USAGE
     from spade_envs.cli.output import echo_json, print_table
+    from spade_envs.interop.bring import bring_all
 
     opened = writable_store(store)
     run = many.check_many(targets, store, depth="standard", into=opened, **settings)
-    rows = [_bring(entry, opened, licence) for entry in run.entries]
+    outcomes = bring_all([entry.checked for entry in run.entries], opened, licence=licence)
+    rows = [_row(*pair) for pair in zip(run.entries, outcomes, strict=True)]
     if as_json:
         echo_json(rows)
     else:
@@ -61,17 +63,12 @@ def import_command(
         sys.exit(FOUND)
 
 
-def _bring(entry: Entry, store: EnvStore, licence: str | None) -> dict[str, str | None]:
-    from spade_envs.errors import ConfigError, Corrupt, NotCertified, Withdrawn
-    from spade_envs.interop import bring
-
+def _row(entry: Entry, outcome: Brought | str) -> dict[str, str | None]:
     row: dict[str, str | None] = dict.fromkeys(("target", "id", "digest", "reason", "note"))
     row["target"] = entry.label
-    try:
-        brought = bring(entry.checked, store, licence=licence)
-    except (NotCertified, Withdrawn, ConfigError, Corrupt) as error:
-        row["reason"] = str(error).removeprefix(f"{entry.label}: ")
+    if isinstance(outcome, str):
+        row["reason"] = outcome
         return row
-    row["id"], row["digest"] = brought.record.id, brought.record.digest
-    row["note"] = "; ".join(text for text in (brought.note, entry.found) if text) or None
+    row["id"], row["digest"] = outcome.record.id, outcome.record.digest
+    row["note"] = "; ".join(text for text in (outcome.note, entry.found) if text) or None
     return row

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from spade_envs.errors import NotCertified, Withdrawn
+from spade_envs.errors import ConfigError, Corrupt, NotCertified, SandboxError, Withdrawn
+from spade_envs.gates.context import Fingerprint
+from spade_envs.gates.originality import nearest
 from spade_envs.ids import EnvId
+from spade_envs.interop.fingerprints import keep, play
 from spade_envs.interop.frameworks import library_of
+from spade_envs.interop.known import same_environment
 from spade_envs.interop.run import Checked
 from spade_envs.interop.target import Target
 from spade_envs.store import EnvStore
@@ -98,6 +102,60 @@ def bring(
         licence=licence or target.licence,
     )
     return Brought(record=record)
+
+
+def bring_all(
+    checked: Sequence[Checked], store: EnvStore, *, licence: str | None = None
+) -> Iterator[Brought | str]:
+    """Register what passed, in order; yield what is in the store now, or why it is not.
+
+    Of several that are new, each is compared with those before it by what it says and pays, too:
+    the gates saw only the text of the other files of their run.
+
+    Args:
+        checked: the targets with their reports.
+        store: where to.
+        licence: SPDX identifier; what is known of each target by default.
+
+    Raises:
+        StoreError: the store cannot be written to.
+    """
+    alone = sum(one.accepted and one.target.library is None for one in checked) < 2
+    before: list[Fingerprint] = []
+    for one in checked:
+        try:
+            found = None if alone else _fingerprint(one, store)
+            others = [past for past in before if not _same(one.target, past)]
+            twin = nearest(found, others) if found is not None else None
+            if twin is not None:
+                yield f"L5.1: it repeats {twin[0].name}: {twin[1]}; write another task"
+                continue
+            brought = bring(one, store, licence=licence)
+        except (NotCertified, Withdrawn, ConfigError, Corrupt) as error:
+            yield str(error).removeprefix(f"{one.target.label}: ")
+            continue
+        if found is not None:
+            keep(store, brought.record, found)
+            before.append(replace(found, name=brought.record.id))
+        yield brought
+
+
+def _same(target: Target, other: Fingerprint) -> bool:
+    same = target.source is not None and target.source.sha256 == other.source_sha256
+    return same or same_environment(target.label, other.name)
+
+
+def _fingerprint(checked: Checked, store: EnvStore) -> Fingerprint | None:
+    """Return what a target says and pays; None if it is refused, there, or plays a library."""
+    source, report = checked.target.source, checked.report
+    if refusal(checked) or source is None or checked.target.library is not None:
+        return None
+    if report is None or report.interface is None or store.holding(source, report.interface):
+        return None
+    try:
+        return play(source, checked.target.label)
+    except SandboxError:
+        return None
 
 
 def _there(target: Target, twins: Sequence[Record]) -> Record | None:

@@ -58,11 +58,11 @@ def stored(
         found = cached.get(record.digest)
         if found is None:
             try:
-                found = _play(store.source(record), record.id)
+                found = play(store.source(record), record.id)
             except (StoreError, SandboxError) as error:
                 logger.warning("cannot compare with %s: %s", record.id, error)
                 return None
-            _write_cache(store, _Line(record.digest, GATES_VERSION, found))
+            keep(store, record, found)
         if done is not None:
             done()
         return replace(found, name=record.id)
@@ -75,8 +75,17 @@ def stored(
         pool.shutdown(wait=False, cancel_futures=True)
 
 
-def _play(source: EnvSource, name: str) -> Fingerprint:
-    """Return the fingerprint of one environment; of its text alone if it takes too long."""
+def keep(store: EnvStore, record: Record, found: Fingerprint) -> None:
+    """Keep the fingerprint of a version in its store's cache, so that it is not played again."""
+    _write_cache(store, _Line(record.digest, GATES_VERSION, found))
+
+
+def play(source: EnvSource, name: str) -> Fingerprint:
+    """Return the fingerprint of one environment; of its text alone if it takes too long.
+
+    Raises:
+        SandboxError: it cannot be run.
+    """
     subject = Subject(
         source=source,
         sandbox=sandbox_for(source),

@@ -1,15 +1,20 @@
 """What is registered, what was there already, and what is refused; no gate is run."""
 
+import sys
+
 import pytest
 
 from envs.store.kit import PROVENANCE, add, report_of, source_of
 from spade_envs.errors import NotCertified, Withdrawn
 from spade_envs.gates.context import Fingerprint
 from spade_envs.interop import Checked, Library, Target, bring
-from spade_envs.interop.bring import refusal
+from spade_envs.interop.bring import Brought, bring_all, refusal
+from spade_envs.interop.fingerprints import stored
 from spade_envs.interop.known import strangers
 from spade_envs.store import open_store
 from spade_envs.types import GateResult
+
+bring_module = sys.modules["spade_envs.interop.bring"]  # the package has a function of that name
 
 
 @pytest.fixture
@@ -61,6 +66,35 @@ def test_a_content_has_one_name(store):
         bring(checked(), store)
     assert bring(checked(name="labyrinth"), store).record.id == "spade/labyrinth-v0"
     assert bring(checked(), store).record.id == "spade/labyrinth-v0"
+
+
+def test_what_repeats_another_target_of_the_run_is_not_registered(store, monkeypatch):
+    def play(source, name):
+        played.append(name)
+        said = {"b.py": "a.py", "d.py": "a.py"}.get(name, name)
+        return Fingerprint(name, source.sha256, program=source.sha256, replies=said)
+
+    played = []
+    monkeypatch.setattr(bring_module, "play", play)
+    refused = checked(9, "x.py", results=(failed("L3.3", "luck"),))
+    names = enumerate(("a.py", "b.py", "c.py", "d.py"))
+    targets = [refused, *(checked(number, name) for number, name in names)]
+    found = list(bring_all(targets, store))
+    first = store.records()
+    assert [type(one) for one in found] == [str, Brought, str, Brought, str]
+    assert found[0] == "L3.3: luck"
+    assert found[2].startswith(f"L5.1: it repeats {found[1].record.id}: another program that says")
+    assert len(first) == 2
+    assert played == ["a.py", "b.py", "c.py", "d.py"]
+    assert {one.replies for one in stored(store)} == {"a.py", "c.py"}  # from the cache
+    again = [one for one in bring_all([targets[1], targets[3]], store) if one.note]
+    assert (len(again), played[4:]) == (2, [])
+
+
+def test_one_target_is_not_played_again(store, monkeypatch):
+    monkeypatch.setattr(bring_module, "play", lambda source, name: pytest.fail("played"))
+    (brought,) = bring_all([checked()], store)
+    assert brought.record.id in [record.id for record in store.records()]
 
 
 def test_of_two_names_the_one_that_was_typed_is_meant(store):
