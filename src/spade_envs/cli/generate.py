@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     "kinds",
     type=click.Choice(["text", "tool"]),
     multiple=True,
-    help="What to ask for; both by default.",
+    help="What to ask for; may be repeated; both by default.",
 )
 @click.option(
     "--repair-turns",

@@ -22,6 +22,14 @@ def test_every_option_is_on_a_page(name):
     assert missing == []
 
 
+def test_an_option_that_may_be_repeated_says_so():
+    commands = [cli.get_command(click.Context(cli), name) for name in _COMMANDS]
+    options = [entry for command in commands for entry in command.params]
+    many = [entry for entry in options if isinstance(entry, click.Option) and entry.multiple]
+    silent = [entry.name for entry in many if "may be repeated" not in (entry.help or "")]
+    assert (len(many) > 6, silent) == (True, [])
+
+
 def test_the_page_about_generating_has_all_its_options_and_skills():
     page = (ROOT / "docs" / "generate.md").read_text("utf-8")
     command = cli.get_command(click.Context(cli), "generate")
