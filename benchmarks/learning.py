@@ -25,7 +25,9 @@ from rich.table import Table
 
 from spade_train.config import Config, resolve, to_toml
 from spade_train.launch.heldout import write_heldout
+from spade_train.reports import read
 from spade_train.runs import read_metrics
+from spade_train.studies.outcome import finished
 from spade_train.studies.runner import training
 from spade_train.studies.statistics import Interval, interval
 
@@ -111,7 +113,7 @@ def stores(out: Path, seed: int, episodes: int) -> list[str]:
 
 def run_all(configs: Mapping[Path, Config], jobs: int) -> None:
     """Run what is not done yet, some at once; each is a process of its own."""
-    waiting = [folder for folder in configs if not (folder / "summary.json").is_file()]
+    waiting = [folder for folder in configs if not is_done(folder)]
     live: dict[Path, subprocess.Popen[bytes]] = {}
     with Console(stderr=True).status("training") as status:
         while waiting or live:
@@ -131,6 +133,11 @@ def run_all(configs: Mapping[Path, Config], jobs: int) -> None:
                     sys.exit(f"{folder} failed; see {folder.with_suffix('.log')}")
             states = (f"{each.name}: {len(lines(each))} updates" for each in live)
             status.update(f"training ({', '.join(states)})")
+
+
+def is_done(folder: Path) -> bool:
+    """Return whether a run came to its own end."""
+    return (folder / "run.json").is_file() and finished(read(folder))
 
 
 def lines(folder: Path) -> list[Mapping[str, Any]]:
