@@ -38,9 +38,10 @@ def verify_command(store: str | None, quick: bool, as_json: bool) -> None:
     """Check a store's files against its manifests; exit code 1 if something is wrong."""
     from spade_envs.cli.main import FOUND
     from spade_envs.cli.output import counted, echo_json, print_table, say
-    from spade_envs.gates.table import GATES, GATES_VERSION
+    from spade_envs.gates.certificate import missing_verdicts
+    from spade_envs.gates.table import GATES_VERSION
 
-    gates = {GATES_VERSION: [gate.id for gate in GATES]}
+    gates = {GATES_VERSION: missing_verdicts}
     found = []
     checked = 0
     for opened in readable_stores(store):

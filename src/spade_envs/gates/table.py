@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass
 
+from spade_envs._version import GATES_VERSION
 from spade_envs.gates import (
     alternatives,
     binding,
@@ -33,8 +34,7 @@ from spade_envs.gates.finding import Finding, GateFunction
 from spade_envs.gates.subject import Subject
 from spade_envs.types import GateResult
 
-GATES_VERSION = "2"
-"""Changes whenever a gate, a threshold or the order changes; reports are bound to it."""
+__all__ = ["GATES", "GATES_VERSION", "LIMITS_GATE", "Gate"]
 
 
 @dataclass(frozen=True, slots=True)

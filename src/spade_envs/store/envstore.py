@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -24,7 +24,7 @@ from spade_envs.types import EnvSource, Interface, Json, Record, Rejection, Repo
 
 if TYPE_CHECKING:
     from spade_envs.manifest.models import Manifest, Provenance
-    from spade_envs.store.verify import Problem
+    from spade_envs.store.verify import Gates, Problem
 
 __all__ = ["EnvStore", "open_store"]
 
@@ -105,7 +105,8 @@ class EnvStore:
 
         Raises:
             Withdrawn: the version was withdrawn.
-            Corrupt: source, manifest or report are not, byte for byte, what was published.
+            Corrupt: source, manifest or report are not, byte for byte, what was published, or the
+                report does not certify the source.
             NotFound: the version is gone.
         """
         env_id, version = self._verified(record)
@@ -310,14 +311,13 @@ class EnvStore:
         begun_ns = time.time_ns()
         return self._write_derived(index.rebuild(self.root), begun_ns)
 
-    def verify(
-        self, deep: bool = False, *, gates: Mapping[str, Collection[str]] | None = None
-    ) -> list[Problem]:
+    def verify(self, deep: bool = False, *, gates: Gates | None = None) -> list[Problem]:
         """Check every file of the store; gives problems and notes, the former first.
 
         Args:
             deep: validate the reports as well. Running the gates again is the caller's part.
-            gates: by version of the gates, the ids that a report of it must hold.
+            gates: by version of the gates in force, what a report of it lacks; see
+                `gates.missing_verdicts`.
         """
         from spade_envs.store.verify import verify
 

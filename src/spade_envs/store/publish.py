@@ -29,6 +29,7 @@ from spade_envs.manifest.models import (
     ReportSummary,
     Tombstone,
 )
+from spade_envs.store.certificate import flaws
 from spade_envs.store.files import exchange_folder, publish_file, publish_folder, read_file
 from spade_envs.store.layout import (
     CARD,
@@ -123,7 +124,7 @@ def draft(
             sha256=stamp(report_bytes).sha256,
             gates_version=report.gates_version,
             layers=report.layers,
-            measured=_measured(report_bytes),
+            measured=measured_in(report_bytes),
         ),
     )
 
@@ -137,8 +138,8 @@ def _certified(source: EnvSource, report: Report) -> Interface:
         raise NotCertified(f"the report does not admit the source: {why}")
     if report.interface is None:
         raise NotCertified("the report has no interface: the source was never loaded")
-    if not report.results:
-        raise NotCertified("the report holds no gate's verdict")
+    if flaw := next(flaws(report, source.sha256), ""):
+        raise NotCertified(f"the report {flaw}")
     held = [result.gate for result in report.results]
     if len(set(held)) != len(held):
         raise NotCertified("the report holds a gate's verdict twice")
@@ -150,10 +151,13 @@ def _title_of(interface: Interface) -> str:
     return slugify(entry).replace("-", " ").capitalize()
 
 
-def _measured(report: bytes) -> dict[str, dict[str, Json]]:
-    """Return the figures that gates measured: gate id -> floor, ceiling and their like."""
+def measured_in(report: bytes) -> dict[str, dict[str, Json]]:
+    """Return the figures that the gates of a report measured, as a manifest repeats them.
+
+    By gate id: floor, ceiling and their like.
+    """
     found = {
-        result["gate"]: {k: v for k, v in result["evidence"].items() if k in _MEASURED}
+        result["gate"]: {k: v for k, v in result.get("evidence", {}).items() if k in _MEASURED}
         for result in parse_json(report, REPORT)["results"]
         if result["outcome"] == "pass"
     }

@@ -2,8 +2,8 @@
 
 Everything that `gym.make` depends on is checked here, each time: the format, that the manifest
 belongs to its folder and bears an unbroken seal, that its digest belongs to its files and
-interface, and that source and report have the bytes that the manifest vouches for. The full schema
-is checked by `EnvStore.manifest`.
+interface, that source and report have the bytes that the manifest vouches for, and that the report
+certifies the source. The full schema is checked by `EnvStore.manifest`.
 """
 
 from __future__ import annotations
@@ -20,11 +20,13 @@ from spade_envs.ids import EnvId
 from spade_envs.manifest.canonical import (
     FORMAT,
     FileStamp,
+    decode_report,
     digest_of,
     parse_json,
     seal_holds,
     stamp,
 )
+from spade_envs.store.certificate import flaws
 from spade_envs.store.files import read_file
 from spade_envs.store.layout import (
     MANIFEST,
@@ -158,10 +160,10 @@ def read_source(root: Path, env_id: EnvId, version: Version) -> EnvSource:
 
 
 def check_report(root: Path, env_id: EnvId, version: Version) -> None:
-    """See that the report of a version has the bytes that its manifest vouches for.
+    """See that the report of a version is the one that its manifest vouches for, and certifies it.
 
     Raises:
-        Corrupt: the report is missing or was changed.
+        Corrupt: the report is missing, was changed, or does not certify the source.
     """
     path = f"{version_path(env_id)}/{REPORT}"
     try:
@@ -170,6 +172,9 @@ def check_report(root: Path, env_id: EnvId, version: Version) -> None:
         raise Corrupt(f"{root}/{path} is missing") from None
     if stamp(data).sha256 != version.report.sha256:
         raise Corrupt(f"{root}/{path} differs from its manifest; it was changed after publishing")
+    report = decode_report(data, f"{root}/{path}")
+    if flaw := next(flaws(report, version.files[SOURCE].sha256), ""):
+        raise Corrupt(f"{root}/{path} certifies nothing: it {flaw}")
 
 
 def read_tombstone(root: Path, env_id: EnvId) -> str | None:

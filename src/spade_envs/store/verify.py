@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
@@ -12,10 +13,19 @@ from typing import Literal, TypeAlias
 from spade_envs.errors import Corrupt, FormatTooNew, IdError, NotFound
 from spade_envs.ids import EnvId, check_name
 from spade_envs.manifest.canonical import decode_report, stamp
-from spade_envs.manifest.models import Manifest, StoreMarker, Tombstone, read_model
-from spade_envs.store import index, layout
+from spade_envs.manifest.models import (
+    Manifest,
+    ReportSummary,
+    StoreMarker,
+    Tombstone,
+    read_model,
+)
+from spade_envs.store import catalog, index, layout
+from spade_envs.store.certificate import flaws, is_known, unknown_gates
 from spade_envs.store.files import STAGING, read_file
+from spade_envs.store.publish import measured_in
 from spade_envs.store.read import read_source, read_version
+from spade_envs.types import Json, Report
 
 _TOP_FILES = frozenset(
     {layout.MARKER, layout.INDEX, layout.CATALOG, ".gitattributes", ".gitignore", "README.md"}
@@ -26,7 +36,8 @@ _VERSION_FILES = frozenset(
 )
 
 
-Gates: TypeAlias = Mapping[str, Collection[str]]
+Gates: TypeAlias = Mapping[str, Callable[[Report], Iterable[str]]]
+"""By version of the gates that is in force: what a report of it lacks, a sentence each."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,16 +51,14 @@ class Problem:
     severity: Literal["error", "note"] = "error"
 
 
-def verify(
-    root: Path, *, deep: bool, gates: Mapping[str, Collection[str]] = MappingProxyType({})
-) -> list[Problem]:
+def verify(root: Path, *, deep: bool, gates: Gates = MappingProxyType({})) -> list[Problem]:
     """Return what is wrong with the store at `root`; notes come last.
 
     Args:
         root: folder of the store.
         deep: decode the reports and compare them with the sources as well.
-        gates: by version of the gates that is in force, the ids that a report of it must hold; a
-            version that others certified is noted.
+        gates: by version of the gates that is in force, what a report of it lacks
+            (`gates.missing_verdicts`); a version that older ones certified is noted.
     """
     problems = [*_top(root), *_names(root)]
     for env_id in sorted(layout.scan(root)):
@@ -118,7 +127,9 @@ def _version(root: Path, env_id: EnvId, deep: bool, gates: Gates) -> Iterator[Pr
         gone = not (root / source).exists() and (root / path / layout.TOMBSTONE).exists()
         yield Problem("source", source, str(error), "note" if gone else "error")
     version_of = manifest.report.gates_version
-    if gates and version_of not in gates and not (root / path / layout.TOMBSTONE).exists():
+    if not is_known(version_of):
+        yield Problem("manifest", f"{path}/{layout.MANIFEST}", unknown_gates(version_of))
+    elif gates and version_of not in gates and not (root / path / layout.TOMBSTONE).exists():
         message = (
             f"certified by version {version_of} of the gates, not by {' or '.join(gates)}; "
             f"spade-envs import {env_id} --store {root} certifies it anew"
@@ -145,22 +156,34 @@ def _report(
     except Corrupt as error:
         yield Problem("report", where, str(error))
         return
-    if not report.accepted:
-        yield Problem("report", where, "does not admit the source")
+    for flaw in flaws(report, manifest.files[layout.SOURCE].sha256):
+        yield Problem("report", where, flaw)
     held = [result.gate for result in report.results]
     twice = sorted({gate for gate in held if held.count(gate) > 1})
     if twice:
         yield Problem("report", where, f"holds {', '.join(twice)} more than once")
-    lacking = sorted(set(gates.get(report.gates_version, ())) - set(held))
-    if lacking:
-        yield Problem("report", where, f"lacks the verdicts of {', '.join(lacking)}")
-    if report.source_sha256 != manifest.files[layout.SOURCE].sha256:
-        yield Problem("report", where, "belongs to another source")
-    if report.gates_version != manifest.report.gates_version:
-        yield Problem("report", where, "names another version of the gates than its manifest")
+    if report.gates_version in gates:
+        for lack in gates[report.gates_version](report):
+            yield Problem("report", where, lack)
+    yield from _summary(where, manifest.report, report, measured_in(data))
     expected = manifest.interface.to_interface(report.interface.summary if report.interface else "")
     if report.interface != expected:
         yield Problem("report", where, "was made for another interface")
+
+
+def _summary(
+    where: str, told: ReportSummary, true: Report, measured: Mapping[str, Json]
+) -> Iterator[Problem]:
+    """Compare what a manifest repeats of its report with the report."""
+    if told.gates_version != true.gates_version:
+        yield Problem("report", where, "names another version of the gates than its manifest")
+    if told.layers != true.layers:
+        yield Problem("report", where, "names other isolation layers than its manifest")
+    if told.measured != measured:
+        differ = {gate for gate in (*told.measured, *measured)
+                  if told.measured.get(gate) != measured.get(gate)}  # fmt: skip
+        message = f"measured other figures than its manifest says: {', '.join(sorted(differ))}"
+        yield Problem("report", where, message)
 
 
 def _tombstone(root: Path, path: str) -> Iterator[Problem]:
@@ -182,8 +205,13 @@ def _index(root: Path) -> Iterator[Problem]:
     except (Corrupt, OSError) as error:
         yield Problem("index", layout.INDEX, str(error))
         return
-    if data != index.encode(index.rebuild(root)):
+    lines = index.rebuild(root)
+    if data != index.encode(lines):
         yield Problem("index", layout.INDEX, "is not up to date; reindex mends it")
+    with contextlib.suppress(Corrupt, OSError):
+        shown = read_file(root, layout.CATALOG, max_bytes=layout.MAX_INDEX_BYTES)
+        if shown != catalog.render(lines):
+            yield Problem("index", layout.CATALOG, "is not up to date; reindex mends it", "note")
 
 
 def _entries(path: Path) -> list[os.DirEntry[str]]:

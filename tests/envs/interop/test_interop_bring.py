@@ -6,6 +6,7 @@ import pytest
 
 from envs.store.kit import PROVENANCE, add, report_of, source_of
 from spade_envs.errors import NotCertified, Withdrawn
+from spade_envs.gates import GATES_VERSION
 from spade_envs.gates.context import Fingerprint
 from spade_envs.interop import Checked, Library, Target, bring
 from spade_envs.interop.bring import Brought, bring_all, refusal
@@ -47,12 +48,12 @@ def test_what_is_there_keeps_its_version_and_says_so(store):
     brought = bring(checked(), store)
     assert (brought.record, brought.note) == (first, "was there already")
     assert bring(checked(name="maze"), store).record == first
-    again = bring(checked(gates_version="9"), store, licence="CC0-1.0", title="Ways")
+    again = bring(checked(gates_version=GATES_VERSION), store, licence="CC0-1.0", title="Ways")
     assert again.note == (
-        "was there already; certified anew by version 9 of the gates (before: 1); "
+        f"was there already; certified anew by version {GATES_VERSION} of the gates (before: 1); "
         "licence now CC0-1.0 (before: MIT); title now Ways (before: Maze)"
     )
-    assert store.report(again.record).gates_version == "9"
+    assert store.report(again.record).gates_version == GATES_VERSION
     assert [record.id for record in store.records()] == ["spade/maze-v0"]
 
 

@@ -7,9 +7,10 @@ import pytest
 
 from envs.store.kit import Killed, add, interrupted, report_of, source_of
 from spade_envs.errors import Corrupt, NotCertified, Withdrawn
+from spade_envs.gates import GATES_VERSION
 from spade_envs.store import files, open_store
 
-NEW = {"9": ["L3.1"]}
+NEW = {GATES_VERSION: lambda report: ()}
 
 
 @pytest.fixture
@@ -23,20 +24,20 @@ def record(store):
 
 
 def newer(number=1, **changes):
-    return report_of(source_of(number), gates_version="9", **changes)
+    return report_of(source_of(number), gates_version=GATES_VERSION, **changes)
 
 
 def test_a_version_of_older_gates_is_noted_until_it_is_renewed(store, record):
     (noted,) = store.verify(deep=True, gates=NEW)
     assert (noted.severity, noted.kind) == ("note", "report")
-    assert "version 1 of the gates, not by 9" in noted.message
+    assert f"version 1 of the gates, not by {GATES_VERSION}" in noted.message
     assert "import spade/maze-v0 --store" in noted.message
     before = store.manifest(record)
     again = store.renew(record, newer())
     assert again == record
     assert store.report(again) == newer()
     after = store.manifest(again)
-    assert after.report.gates_version == "9"
+    assert after.report.gates_version == GATES_VERSION
     assert (after.provenance, after.title, after.skills) == (
         before.provenance,
         "A maze",

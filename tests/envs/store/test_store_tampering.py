@@ -8,12 +8,15 @@ import pytest
 
 from envs.store.kit import PROVENANCE, report_of
 from spade_envs.errors import Corrupt, NotCertified
-from spade_envs.manifest.canonical import encode_report, sealed, stamp
+from spade_envs.gates import GATES, GATES_VERSION
+from spade_envs.gates.certificate import NOTHING_GIVEN, missing_verdicts
+from spade_envs.gates.hints import NO_HINT
+from spade_envs.manifest.canonical import canonical_json, encode_report, parse_json, sealed, stamp
 from spade_envs.play import make_env
 from spade_envs.registration import register_store
 from spade_envs.sandbox import default_sandbox
 from spade_envs.store import open_store
-from spade_envs.types import EnvSource
+from spade_envs.types import EnvSource, GateResult
 
 CODE = '''
 from spade_envs.api import TextEnv
@@ -124,22 +127,155 @@ def reseal(folder, report):
     path.write_bytes(sealed(text.encode()))
 
 
-@pytest.mark.parametrize(
-    ("gates", "said"),
-    [((), "lacks the verdicts of L3.1"), (("L3.1", "L3.1"), "holds L3.1 more than once")],
-)
-def test_a_resealed_report_that_lacks_a_gate_or_holds_one_twice_is_noticed(tmp_path, gates, said):
+def whole():
+    """Return a report that holds a verdict of every gate, as a full check gives."""
+    report = report_of(EnvSource(code=CODE), gates_version=GATES_VERSION)
+    reasons = {"L4.1": NO_HINT, "L4.2": NO_HINT, "L4.3": NO_HINT}
+    reasons |= {gate: starts[0] + " to compare with" for gate, starts in NOTHING_GIVEN.items()}
+    results = tuple(
+        GateResult(
+            gate=gate.id,
+            title=gate.title,
+            outcome="skip" if gate.id in reasons else "pass",
+            message=reasons.get(gate.id, "fine"),
+            evidence={"floor": 0.0} if gate.id == "L3.3" else {},
+        )
+        for gate in GATES
+    )
+    return replace(report, results=results)
+
+
+def with_outcome(gate, outcome, message=None):
+    """Return the whole report with one verdict that is another."""
+    report = whole()
+    results = (
+        replace(result, outcome=outcome, message=message or result.message)
+        if result.gate == gate
+        else result
+        for result in report.results
+    )
+    return replace(report, results=tuple(results))
+
+
+@pytest.fixture
+def sound(tmp_path):
     store = open_store(tmp_path / "store", create=True)
-    source = EnvSource(code=CODE)
-    report = report_of(source)
-    good = report.results[0]
-    held = tuple(replace(good, gate=gate) for gate in ("L0.1", *gates))
-    other = replace(report, results=held)
-    store.add(source, report, PROVENANCE, name="zz-word")
-    reseal(store.root / "envs/zz-word/v0", other)
-    expected = {report.gates_version: ["L0.1", "L3.1"]}
-    assert [p.message for p in store.verify(deep=True, gates=expected)] == [said]
-    assert store.get("zz-word").title == "Maze"
+    store.add(EnvSource(code=CODE), whole(), PROVENANCE, name="zz-sound")
+    assert told(store) == []
+    return store
+
+
+def told(store):
+    found = store.verify(deep=True, gates={GATES_VERSION: missing_verdicts})
+    return [problem.message for problem in found if problem.severity == "error"]
+
+
+def hinted(report):
+    return replace(report, interface=replace(report.interface, has_hint=True))
+
+
+@pytest.mark.parametrize(
+    ("other", "said"),
+    [
+        (replace(whole(), results=whole().results[:-1]), "lacks the verdicts of L5.3"),
+        (
+            replace(whole(), results=(*whole().results, whole().results[0])),
+            "holds L0.1 more than once",
+        ),
+        (
+            replace(whole(), results=(*whole().results, replace(whole().results[0], gate="L9.9"))),
+            "holds verdicts of gates that there are not: L9.9",
+        ),
+        (with_outcome("L1.5", "skip"), "skips L1.5, which is never skipped in such a check"),
+        (
+            with_outcome("L3.17", "skip", "needs a reference solution; add solution()"),
+            "skips L3.17, which is never skipped in such a check",
+        ),
+        (
+            with_outcome("L4.1", "skip", "the deadline of the whole check has passed"),
+            "skips L4.1, which is never skipped in such a check",
+        ),
+        (hinted(whole()), "skips L4.1, which is never skipped in such a check"),
+        (with_outcome("L5.2", "skip", "why not"), "skips L5.2, which is never skipped in such"),
+    ],
+)
+def test_a_resealed_report_with_other_verdicts_is_noticed(sound, other, said):
+    reseal(sound.root / "envs/zz-sound/v0", other)
+    assert any(message.startswith(said) for message in told(sound)), told(sound)
+    assert sound.get("zz-sound").title == "Maze"
+
+
+@pytest.mark.parametrize(
+    ("other", "said"),
+    [
+        (replace(whole(), results=()), "holds no gate's verdict"),
+        (replace(whole(), gates_version="99"), "names version '99' of the gates"),
+        (replace(whole(), gates_version="02"), "names version '02' of the gates"),
+        (replace(whole(), gates_version=""), "names version '' of the gates"),
+        (replace(whole(), complete=False), "does not admit the source"),
+        (with_outcome("L1.5", "fail"), "does not admit the source"),
+        (replace(whole(), source_sha256="0" * 64), "belongs to another source"),
+        (replace(whole(), layers=("seccomp", "weakened: x")), "comes from a weakened worker"),
+    ],
+)
+def test_a_resealed_report_that_certifies_nothing_is_no_certificate(sound, other, said):
+    reseal(sound.root / "envs/zz-sound/v0", other)
+    assert any(message.startswith(said) for message in told(sound)), told(sound)
+    with pytest.raises(Corrupt, match=f"certifies nothing: it {said}"):
+        sound.source(sound.get("zz-sound"))
+    with pytest.raises(NotCertified):
+        sound.add(EnvSource(code=CODE), other, PROVENANCE, name="zz-other")
+
+
+def test_a_version_of_the_gates_that_is_not_known_is_noticed_by_the_hashes_alone(sound):
+    path = sound.root / "envs/zz-sound/v0/manifest.json"
+    edit(path, lambda manifest: manifest["report"].update(gates_version="99"))
+    (problem,) = sound.verify()
+    assert (problem.severity, problem.kind) == ("error", "manifest")
+    assert "names version '99' of the gates" in problem.message
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"layers": []}, "names other isolation layers than its manifest"),
+        ({"measured": {}}, "measured other figures than its manifest says: L3.3"),
+        (
+            {"measured": {"L3.3": {"floor": 0.5}, "L3.4": {"best_constant": 0.0}}},
+            "measured other figures than its manifest says: L3.3, L3.4",
+        ),
+    ],
+)
+def test_a_manifest_that_repeats_its_report_wrongly_is_noticed(sound, change, said):
+    path = sound.root / "envs/zz-sound/v0/manifest.json"
+    edit(path, lambda manifest: manifest["report"].update(change))
+    assert told(sound) == [said]
+
+
+def edit(path, change):
+    """Change a manifest and seal it anew."""
+    manifest = parse_json(path.read_bytes(), "manifest.json")
+    change(manifest)
+    path.write_bytes(sealed(canonical_json({**manifest, "seal": "0" * 64})))
+
+
+def test_a_report_whose_verdicts_have_no_evidence_is_compared_all_the_same(sound):
+    folder = sound.root / "envs/zz-sound/v0"
+    report = parse_json((folder / "report.json").read_bytes(), "report.json")
+    for result in report["results"]:
+        del result["evidence"]
+    data = canonical_json(report)
+    (folder / "report.json").write_bytes(data)
+    change = {"sha256": stamp(data).sha256}
+    edit(folder / "manifest.json", lambda manifest: manifest["report"].update(change))
+    assert told(sound) == ["measured other figures than its manifest says: L3.3"]
+
+
+def test_a_catalogue_that_says_something_else_is_noted(sound):
+    (sound.root / "CATALOG.md").write_text("# Take these\n")
+    assert [(p.severity, p.path) for p in sound.verify()] == [("note", "CATALOG.md")]
+    sound.reindex()
+    assert sound.verify() == []
 
 
 def test_a_report_that_holds_a_gate_twice_is_not_published(tmp_path):
