@@ -56,25 +56,44 @@ def _open_at(part: str, flags: int, handle: int, root: Path) -> int:
         raise
 
 
-def read_file(root: Path, path: str, *, max_bytes: int) -> bytes:
+def read_file(root: Path, path: str, *, max_bytes: int, start: int = 0) -> bytes:
     """Return the bytes of the file at `path`, relative to `root` and with `/` as separator.
+
+    Args:
+        root: folder of the store.
+        path: of the file in it.
+        max_bytes: most bytes to read.
+        start: bytes at the file's beginning to leave out.
 
     Raises:
         Corrupt: a part of the path is a link, the file is not regular or longer than `max_bytes`.
         FileNotFoundError: there is no such file.
     """
-    *folders, name = path.split("/")
-    with open_folder(root, *folders) as handle, _reading(name, handle, root) as file:
-        found = os.fstat(file)
-        if not stat.S_ISREG(found.st_mode):
-            raise Corrupt(f"{path} in the store {root} is not a regular file")
-        if found.st_size > max_bytes:
-            raise Corrupt(f"{path} in the store {root} has more than {max_bytes} bytes")
+    with open_file(root, path) as file:
+        too_long = f"{path} in the store {root} has more than {max_bytes} bytes"
+        if os.fstat(file).st_size - start > max_bytes:
+            raise Corrupt(too_long)
         with os.fdopen(os.dup(file), "rb") as stream:
+            stream.seek(start)
             data = stream.read(max_bytes + 1)
     if len(data) > max_bytes:
-        raise Corrupt(f"{path} in the store {root} has more than {max_bytes} bytes")
+        raise Corrupt(too_long)
     return data
+
+
+@contextlib.contextmanager
+def open_file(root: Path, path: str) -> Iterator[int]:
+    """Open the file at `path`, relative to `root`, for reading and give its descriptor.
+
+    Raises:
+        Corrupt: a part of the path is a link, or the file is not regular.
+        FileNotFoundError: there is no such file.
+    """
+    *folders, name = path.split("/")
+    with open_folder(root, *folders) as handle, _reading(name, handle, root) as file:
+        if not stat.S_ISREG(os.fstat(file).st_mode):
+            raise Corrupt(f"{path} in the store {root} is not a regular file")
+        yield file
 
 
 @contextlib.contextmanager
