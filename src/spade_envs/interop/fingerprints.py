@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import os
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -11,7 +10,7 @@ from dataclasses import replace
 
 import msgspec
 
-from spade_envs.errors import SandboxError, StoreError
+from spade_envs.errors import Corrupt, IsolationUnavailable, SandboxError, StoreError
 from spade_envs.gates.check import other_sandbox
 from spade_envs.gates.context import Fingerprint
 from spade_envs.gates.lane import OutOfTimeError, StalledError
@@ -20,7 +19,8 @@ from spade_envs.gates.subject import Subject
 from spade_envs.gates.table import GATES_VERSION
 from spade_envs.sandbox import sandbox_for
 from spade_envs.store import EnvStore
-from spade_envs.store.files import read_file, refuse_links
+from spade_envs.store.cache import append_line, read_lines
+from spade_envs.store.layout import scan
 from spade_envs.types import EnvSource, Record
 
 logger = logging.getLogger(__name__)
@@ -28,8 +28,7 @@ logger = logging.getLogger(__name__)
 DEADLINE_S = 60.0
 """Time for one environment; past it, only its text is compared."""
 
-_CACHE, _NAME = ".cache", "fingerprints-1.jsonl"
-_MAX_BYTES = 256 << 20
+_NAME = "fingerprints-2.jsonl"
 
 
 class _Line(msgspec.Struct, frozen=True, array_like=True):
@@ -44,35 +43,52 @@ def stored(
 ) -> tuple[Fingerprint, ...]:
     """Return the fingerprints of a store's environments; each is played once, then cached.
 
+    What is kept is believed only if this user wrote it (`store.cache`), and is found by the digest
+    in the version's own manifest, not by what the index says.
+
     Args:
-        store: where from; withdrawn versions and what cannot be read are left out.
+        store: where from; withdrawn versions are left out.
         jobs: how many are played at a time, >= 1.
         done: called after each.
 
     Raises:
+        Corrupt: a version cannot be read, so that nothing can be compared with it.
         IsolationUnavailable: no sandbox can be started here.
     """
     cached = _read_cache(store)
 
-    def one(record: Record) -> Fingerprint | None:
-        found = cached.get(record.digest)
-        if found is None:
-            try:
-                found = play(store.source(record), record.id)
-            except (StoreError, SandboxError) as error:
-                logger.warning("cannot compare with %s: %s", record.id, error)
-                return None
-            keep(store, record, found)
+    def one(env_id: str) -> Fingerprint:
+        try:
+            record = store.get(env_id)
+            found = cached.get(record.digest) or _played(store.source(record), store, record)
+        except StoreError as error:
+            raise Corrupt(
+                f"nothing can be compared with {env_id}: {error}; mend it (spade-envs verify) or "
+                "withdraw it"
+            ) from None
         if done is not None:
             done()
         return replace(found, name=record.id)
 
-    records = [record for record in store.records() if record.withdrawn is None]
+    ids = sorted(env_id for env_id, withdrawn in scan(store.root).items() if not withdrawn)
     pool = ThreadPoolExecutor(max_workers=jobs, thread_name_prefix="check")
     try:
-        return tuple(found for found in pool.map(one, records) if found is not None)
+        return tuple(pool.map(one, ids))
     finally:
         pool.shutdown(wait=False, cancel_futures=True)
+
+
+def _played(source: EnvSource, store: EnvStore, record: Record) -> Fingerprint:
+    """Return what a version says and pays, and keep it; what its text tells if it cannot be run."""
+    try:
+        found = play(source, record.id)
+    except IsolationUnavailable:
+        raise
+    except SandboxError as error:
+        logger.warning("only the text of %s is compared: %s", record.id, error)
+        return fingerprint(source, name=record.id)
+    keep(store, record, found)
+    return found
 
 
 def keep(store: EnvStore, record: Record, found: Fingerprint) -> None:
@@ -101,30 +117,17 @@ def play(source: EnvSource, name: str) -> Fingerprint:
 
 
 def _read_cache(store: EnvStore) -> dict[str, Fingerprint]:
-    try:
-        raw = read_file(store.root, f"{_CACHE}/{_NAME}", max_bytes=_MAX_BYTES)
-    except (FileNotFoundError, StoreError):
-        return {}
     found = {}
-    for line in raw.split(b"\n"):
+    for line in read_lines(store.root, _NAME):
         try:
             kept = msgspec.json.decode(line, type=_Line)
         except msgspec.DecodeError:
-            continue  # torn or foreign; it is played again
+            continue  # of another release; it is played again
         if kept.gates_version == GATES_VERSION:
             found[kept.digest] = kept.found
     return found
 
 
 def _write_cache(store: EnvStore, line: _Line) -> None:
-    if store.read_only:
-        return
-    refuse_links(store.root, _CACHE, _NAME)
-    path = store.root / _CACHE / _NAME
-    path.parent.mkdir(exist_ok=True)
-    flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
-    handle = os.open(path, flags, 0o644)
-    try:
-        os.write(handle, b"\n" + msgspec.json.encode(line) + b"\n")
-    finally:
-        os.close(handle)
+    if not store.read_only:
+        append_line(store.root, _NAME, msgspec.json.encode(line))

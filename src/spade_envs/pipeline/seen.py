@@ -4,20 +4,17 @@ from __future__ import annotations
 
 import json
 import logging
-import os
 from dataclasses import dataclass
 
 from spade_envs.design.novelty import ast_hash
 from spade_envs.errors import StoreError
 from spade_envs.store import EnvStore
-from spade_envs.store.files import read_file, refuse_links
+from spade_envs.store.cache import append_line, read_lines
 from spade_envs.types import EnvSource, Record
 
 _log = logging.getLogger(__name__)
 
-_CACHE = ".cache"
-_NAME = "programs-1.jsonl"
-_MAX_BYTES = 256 << 20
+_NAME = "programs-2.jsonl"
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,8 +29,8 @@ class Twin:
 class Seen:
     """Index of the programs in a store, by hash of the text and of the normalised syntax tree.
 
-    The store's sources are the truth. Hashes are kept in `.cache/` under the environment's digest;
-    the file may be deleted at any time.
+    The store's sources are the truth. Hashes are kept in `.cache/` under the environment's digest
+    (`store.cache`); the file may be deleted at any time.
     """
 
     def __init__(self, store: EnvStore) -> None:
@@ -73,26 +70,14 @@ class Seen:
         self._programs.setdefault(hashes[1], record)
 
     def _read_cache(self) -> dict[str, tuple[str, str]]:
-        try:
-            raw = read_file(self._store.root, f"{_CACHE}/{_NAME}", max_bytes=_MAX_BYTES)
-        except (FileNotFoundError, StoreError):
-            return {}
         found = {}
-        for line in raw.split(b"\n"):
+        for line in read_lines(self._store.root, _NAME):
             try:
                 digest, text, program = json.loads(line)
                 found[str(digest)] = (str(text), str(program))
             except (ValueError, TypeError, RecursionError):
-                continue  # torn or foreign; the source is hashed again
+                continue  # of another release; the source is hashed again
         return found
 
     def _write_cache(self, digest: str, hashes: tuple[str, str]) -> None:
-        refuse_links(self._store.root, _CACHE, _NAME)
-        path = self._store.root / _CACHE / _NAME
-        path.parent.mkdir(exist_ok=True)
-        flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
-        handle = os.open(path, flags, 0o644)
-        try:
-            os.write(handle, b"\n" + json.dumps([digest, *hashes]).encode() + b"\n")
-        finally:
-            os.close(handle)
+        append_line(self._store.root, _NAME, json.dumps([digest, *hashes]).encode())

@@ -1,14 +1,24 @@
 """What a check knows besides its target, and a check that breaks."""
 
 import json
+from dataclasses import replace
 
+import msgspec
 import pytest
 
 from envs.store.kit import PROVENANCE, add, report_of
-from spade_envs.errors import ConfigError, IsolationUnavailable
+from spade_envs.errors import ConfigError, Corrupt, IsolationUnavailable, SandboxError
 from spade_envs.gates.context import Fingerprint
 from spade_envs.gates.table import GATES_VERSION
-from spade_envs.interop import Library, Target, check_all, check_target, resolve, run
+from spade_envs.interop import (
+    Library,
+    Target,
+    check_all,
+    check_target,
+    fingerprints,
+    resolve,
+    run,
+)
 from spade_envs.interop.fingerprints import stored
 from spade_envs.interop.known import earlier_files, evaluation_texts, glance, same_environment
 from spade_envs.store import open_store
@@ -136,7 +146,27 @@ class Word(TextEnv):
 '''
 
 
-def test_a_store_is_known_by_what_it_does(tmp_path):
+@pytest.fixture(autouse=True)
+def own_key(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "user-cache"))
+
+
+def plays(store, monkeypatch):
+    """Return the ids that are played to know the store."""
+    played = []
+    play = fingerprints.play
+
+    def watched(source, name):
+        played.append(name)
+        return play(source, name)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(fingerprints, "play", watched)
+        stored(store)
+    return played
+
+
+def test_a_store_is_known_by_what_it_does(tmp_path, monkeypatch):
     store = open_store(tmp_path / "store", create=True)
     kept, gone = (EnvSource(code=WORD + f"# {n}\n") for n in range(2))
     record = store.add(kept, report_of(kept), PROVENANCE, name="kept")
@@ -147,14 +177,90 @@ def test_a_store_is_known_by_what_it_does(tmp_path):
     assert (found.name, found.source_sha256, len(count)) == (record.id, kept.sha256, 1)
     assert found.replies
     assert len(set(found.solutions)) > 4
-    cache = store.root / ".cache" / "fingerprints-1.jsonl"
-    assert len(cache.read_bytes().split()) == 1
-    cache.write_bytes(cache.read_bytes().replace(found.replies.encode(), b"kept") + b"torn{")
-    assert [again.replies for again in stored(store)] == ["kept"]  # it was not played again
+    assert plays(store, monkeypatch) == []  # it is not played again
     reworded = WORD.replace("Write {self.n}.", "{self.n} is what to write.") + "\nX = 1\n"
     checked = check_target(target("new", reworded), known=stored(store), depth="deep")
     (result,) = [r for r in checked.report.results if r.gate == "L5.1"]
     assert (result.outcome, result.evidence["repeats"]) == ("fail", record.id)
+
+
+@pytest.fixture
+def known_store(tmp_path):
+    store = open_store(tmp_path / "store", create=True)
+    for name, extra in (("kept", ""), ("other", "# other\n")):
+        source = EnvSource(code=WORD + extra)
+        store.add(source, report_of(source), PROVENANCE, name=name)
+    stored(store)
+    return store
+
+
+def cache_of(store):
+    return store.root / ".cache" / "fingerprints-2.jsonl"
+
+
+def blank(fingerprint):
+    return replace(fingerprint, source_sha256="", program="", replies="", solutions=())
+
+
+def poison_the_values(store):
+    found = stored(store)[0]
+    lines = cache_of(store).read_bytes()
+    cache_of(store).write_bytes(lines.replace(found.replies.encode(), b"0" * len(found.replies)))
+
+
+def poison_with_plain_lines(store):
+    row = [store.get("kept").digest, GATES_VERSION, msgspec.to_builtins(blank(stored(store)[0]))]
+    with cache_of(store).open("ab") as file:
+        file.write(b"\n" + json.dumps(row).encode() + b"\n")
+        file.write(b"\n" + b"0" * 64 + b" " + json.dumps(row).encode() + b"\n")
+
+
+def poison_with_another_key(store):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_CACHE_HOME", str(store.root.parent / "a-stranger"))
+        cache_of(store).unlink()
+        found = {one.name: one for one in stored(store)}
+        for name in ("kept", "other"):
+            record = store.get(name)
+            fingerprints.keep(store, record, blank(found[record.id]))
+
+
+def poison_the_index(store):
+    kept, other = store.get("kept").digest, store.get("other").digest
+    index = store.root / "index.jsonl"
+    index.write_text(index.read_text().replace(kept, other))
+
+
+@pytest.mark.parametrize(
+    "poison",
+    [poison_the_values, poison_with_plain_lines, poison_with_another_key, poison_the_index],
+)
+def test_a_poisoned_cache_hides_no_environment(known_store, poison):
+    before = stored(known_store)
+    poison(known_store)
+    assert stored(known_store) == before
+    assert len({one.replies for one in before} - {""}) == 1  # they were played
+
+
+def test_a_version_that_cannot_be_read_ends_the_comparison(known_store):
+    (known_store.root / "envs/kept/v0/manifest.json").write_text("{}")
+    with pytest.raises(Corrupt, match=r"nothing can be compared with spade/kept-v0: .*verify"):
+        stored(known_store)
+
+
+def test_a_version_that_cannot_be_run_is_compared_by_its_text(known_store, monkeypatch, caplog):
+    def play(source, name):
+        raise SandboxError("no memory")
+
+    cache_of(known_store).unlink()
+    monkeypatch.setattr(fingerprints, "play", play)
+    found = stored(known_store)
+    assert [(one.name, one.replies) for one in found] == [
+        ("spade/kept-v0", ""),
+        ("spade/other-v0", ""),
+    ]
+    assert found[0].program == fingerprints.fingerprint(EnvSource(code=WORD)).program
+    assert "only the text of spade/kept-v0" in caplog.text
 
 
 def test_a_certificate_of_older_gates_binds_nobody(monkeypatch):
