@@ -10,6 +10,7 @@ from spade_envs.errors import ConfigError
 from spade_envs.gates.context import Fingerprint
 from spade_envs.gates.originality import fingerprint
 from spade_envs.ids import NAMESPACE
+from spade_envs.interop.files import read_bounded
 from spade_envs.interop.target import Target
 from spade_envs.types import Json
 
@@ -80,9 +81,7 @@ def evaluation_texts(path: str | Path) -> tuple[str, ...]:
     """
     file = Path(path)
     try:
-        if file.stat().st_size > MAX_BYTES:
-            raise ConfigError(f"{path} is larger than {MAX_BYTES} bytes")
-        content = file.read_text(encoding="utf-8-sig")
+        content = read_bounded(file, MAX_BYTES).decode("utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"cannot read the evaluation texts {path}: {error}") from None
     lines = file.suffix in (".jsonl", ".ndjson")

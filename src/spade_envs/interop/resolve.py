@@ -7,7 +7,8 @@ from pathlib import Path
 
 from spade_envs.errors import ConfigError, IdError, NotFound, StoreError
 from spade_envs.ids import EnvId
-from spade_envs.interop.files import of_file, of_folder
+from spade_envs.interop.files import of_file
+from spade_envs.interop.folders import of_folder
 from spade_envs.interop.frameworks import FRAMEWORKS, library_of
 from spade_envs.interop.target import Target
 from spade_envs.store import EnvStore, open_store
@@ -28,8 +29,11 @@ def resolve(target: str, stores: Stores = tuple) -> list[Target]:
 
     Raises:
         NotFound: nothing is called that.
-        ConfigError: the prefix needs a name after it.
+        ConfigError: it is empty, or the prefix needs a name after it.
+        Corrupt: a pool's list of its files cannot be read.
     """
+    if not target.strip():
+        raise ConfigError("a target has an empty name; is a variable of your shell not set?")
     path = Path(target)
     is_file, is_folder = _kind(path)
     if is_file:

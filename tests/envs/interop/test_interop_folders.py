@@ -1,0 +1,203 @@
+"""Pools fail closed: no broken list, line or checksum lets a file through, or drops one."""
+
+import hashlib
+import json
+import os
+
+import pytest
+
+from spade_envs.errors import ConfigError, Corrupt
+from spade_envs.interop import resolve
+from spade_envs.interop.files import read_bounded
+from spade_envs.interop.folders import MAX_BAD_LINES
+from spade_envs.interop.known import evaluation_texts
+
+TEXT = "x = 1\n"
+SUM = hashlib.sha256(TEXT.encode()).hexdigest()
+MANIFEST, SUMS = "manifest.jsonl", "checksums.sha256"
+
+
+@pytest.fixture
+def folder(tmp_path):
+    (tmp_path / "games").mkdir()
+    (tmp_path / "games" / "a.py").write_text(TEXT)
+    return tmp_path
+
+
+def told(folder):
+    """Return what is wrong, by target; all that is well has an empty text."""
+    found = resolve(str(folder))
+    assert all((item.source is None) == bool(item.error) for item in found)
+    return {item.label.removeprefix(f"{folder}/"): item.error for item in found}
+
+
+def a_folder(path):
+    path.mkdir()
+
+
+def a_link_to_a_device(path):
+    path.symlink_to("/dev/zero")
+
+
+def a_link_to_a_list(path):
+    (path.parent / "list").write_text(f"{SUM}  games/a.py\n")
+    path.symlink_to("list")
+
+
+def a_dangling_link(path):
+    path.symlink_to("nowhere")
+
+
+def too_large(path):
+    with path.open("wb") as file:
+        file.truncate(1 << 40)
+
+
+@pytest.mark.parametrize(
+    ("broken", "why"),
+    [
+        (a_folder, "it is not an ordinary file"),
+        (os.mkfifo, "it is not an ordinary file"),
+        (a_link_to_a_device, "is a link instead of a file"),
+        (a_link_to_a_list, "is a link instead of a file"),
+        (a_dangling_link, "is a link instead of a file"),
+        (too_large, "it is larger than"),
+    ],
+)
+@pytest.mark.parametrize("name", [MANIFEST, SUMS])
+def test_a_list_that_cannot_be_read_ends_the_pool(folder, name, broken, why):
+    other = {MANIFEST: SUMS, SUMS: MANIFEST}[name]
+    rows = {SUMS: f"{SUM}  games/a.py\n", MANIFEST: json.dumps({"path": "a.py", "sha256": SUM})}
+    (folder / other).write_text(rows[other])
+    assert told(folder) == {"games/a.py": ""}
+    broken(folder / name)
+    with pytest.raises(Corrupt, match=f"{name} .*{why}"):
+        resolve(str(folder))
+
+
+@pytest.mark.parametrize(
+    ("line", "where", "why"),
+    [
+        ('{"path": "a.py"}', "games/a.py", "the pool gives no sha256 for this file"),
+        ('{"path": "a.py", "sha256": null}', "games/a.py", "the pool gives no sha256"),
+        ('{"path": "a.py", "sha256": 12}', f"{MANIFEST}:2", "sha256 of a.py must be 64 hex digits"),
+        ('{"path": "a.py", "sha256": ""}', f"{MANIFEST}:2", "sha256 of a.py must be 64 hex digits"),
+        ('{"path": "a.py", "sha256": ["' + SUM + '"]}', f"{MANIFEST}:2", "must be 64 hex digits"),
+        (
+            '{"path": "a.py", "sha256": "' + SUM[1:] + 'z"}',
+            f"{MANIFEST}:2",
+            "must be 64 hex digits",
+        ),
+        ('{"path": 3, "sha256": "' + SUM + '"}', f"{MANIFEST}:2", "this line names no file"),
+        ('{"sha256": "' + SUM + '"}', f"{MANIFEST}:2", "this line names no file"),
+        ('{"path": "", "sha256": "' + SUM + '"}', f"{MANIFEST}:2", "this line names no file"),
+        ("no json", f"{MANIFEST}:2", "this line is not valid JSON"),
+        ("[]", f"{MANIFEST}:2", "this line is no JSON object"),
+        ("[" * 10_000, f"{MANIFEST}:2", "this line is not valid JSON"),
+        ('{"path": "a.py", "path": "b.py"}', f"{MANIFEST}:2", "key 'path' is given twice"),
+        ('{"path": "a\\u0000.py", "sha256": "' + SUM + '"}', f"{MANIFEST}:2", "control characters"),
+        ('{"path": "a\\ud800.py", "sha256": "' + SUM + '"}', f"{MANIFEST}:2", "not UTF-8"),
+    ],
+)
+def test_a_broken_row_of_a_manifest_is_told_with_its_line(folder, line, where, why):
+    (folder / "games" / "b.py").write_text(TEXT)
+    good = json.dumps({"file_name": "b.py", "sha256": SUM})
+    (folder / MANIFEST).write_text(f"{good}\n{line}\n\n")
+    found = told(folder)
+    assert found.pop("games/b.py") == ""
+    assert why in found[where], found
+    assert "it is not verified" in found["games/a.py"]
+
+
+@pytest.mark.parametrize(
+    ("line", "why"),
+    [
+        (b"garbage", "not of the form of sha256sum"),
+        (f"{SUM[1:]}  games/a.py".encode(), "not of the form of sha256sum"),
+        (f"{SUM}".encode(), "not of the form of sha256sum"),
+        (f"SHA256 (games/a.py) = {SUM}".encode(), "not of the form of sha256sum"),
+        (f"{SUM}  ../a.py".encode(), "a file outside the pool"),
+        (f"{SUM}  /games/a.py".encode(), "a file outside the pool"),
+        (f"{SUM}  games/\0a.py".encode(), "control characters"),
+        (f"{SUM}  games/".encode() + b"\xff.py", "not UTF-8"),
+    ],
+)
+def test_a_broken_line_of_checksums_is_told_with_its_number(folder, line, why):
+    (folder / "games" / "b.py").write_text(TEXT)
+    (folder / SUMS).write_bytes(f"{SUM}  games/b.py\n".encode() + line + b"\n")
+    found = told(folder)
+    assert found.pop("games/b.py") == ""
+    assert why in found[f"{SUMS}:2"]
+    assert "does not list this file" in found["games/a.py"]
+
+
+def test_many_broken_lines_are_told_in_short(folder):
+    (folder / SUMS).write_text("garbage\n" * (MAX_BAD_LINES + 500))
+    found = told(folder)
+    assert len(found) == MAX_BAD_LINES + 2
+    assert found[SUMS] == "500 more of its lines cannot be understood"
+
+
+@pytest.mark.parametrize("first", [SUM, "0" * 64])
+def test_lists_that_disagree_verify_nothing(folder, first):
+    second = {SUM: "0" * 64, "0" * 64: SUM}[first]
+    (folder / MANIFEST).write_text(json.dumps({"path": "a.py", "sha256": first}))
+    (folder / SUMS).write_text(f"{second}  games/a.py\n")
+    assert told(folder) == {"games/a.py": "the pool gives several checksums for this file"}
+    (folder / MANIFEST).unlink()
+    (folder / SUMS).write_text(f"{first}  games/a.py\n{second}  a.py\n")
+    assert told(folder) == {"games/a.py": "the pool gives several checksums for this file"}
+
+
+def test_lists_may_be_made_in_the_folder_of_the_games(folder):
+    (folder / SUMS).write_text(f"{SUM.upper()} *./a.py\n{SUM}  notes.txt\n{SUM}\tgames/x/y.py\n")
+    assert told(folder) == {"games/a.py": ""}
+
+
+def test_a_listed_file_beside_the_lists_is_checked_too(folder):
+    (folder / "b.py").write_text(TEXT)
+    (folder / "setup.py").write_text(TEXT)
+    (folder / SUMS).write_text(f"{SUM}  games/a.py\n{SUM}  b.py\n{SUM}  c.py\n")
+    assert told(folder) == {
+        "b.py": "",
+        "games/a.py": "",
+        "games/c.py": "the pool lists this file, but it is not there",
+    }
+
+
+def test_a_checksum_in_one_list_is_enough(folder):
+    (folder / MANIFEST).write_text('{"path": "a.py", "sha256": null}\n{"path": "readme.md"}\n')
+    (folder / SUMS).write_text(f"{SUM}  games/a.py\n")
+    assert told(folder) == {"games/a.py": ""}
+
+
+def test_an_empty_list_verifies_nothing(folder):
+    (folder / SUMS).write_text("")
+    assert "does not list this file" in told(folder)["games/a.py"]
+
+
+def test_an_empty_name_is_no_target(monkeypatch, folder):
+    monkeypatch.chdir(folder)
+    for name in ("", " "):
+        with pytest.raises(ConfigError, match="empty name"):
+            resolve(name)
+
+
+def test_evaluation_texts_come_from_ordinary_files_of_a_limited_size(tmp_path):
+    os.mkfifo(tmp_path / "pipe.txt")
+    too_large(tmp_path / "sparse.jsonl")
+    for path, why in (
+        ("/dev/zero", "not an ordinary file"),
+        (tmp_path / "pipe.txt", "not an ordinary file"),
+        (tmp_path, "not an ordinary file"),
+        (tmp_path / "sparse.jsonl", "larger than"),
+    ):
+        with pytest.raises(ConfigError, match=f"cannot read the evaluation texts .*{why}"):
+            evaluation_texts(path)
+
+
+def test_a_file_is_read_up_to_its_limit(tmp_path):
+    (tmp_path / "a").write_bytes(b"12345")
+    assert read_bounded(tmp_path / "a", 5) == b"12345"
+    with pytest.raises(OSError, match="larger than 4 bytes"):
+        read_bounded(tmp_path / "a", 4)
