@@ -42,7 +42,8 @@ def import_command(
     from spade_envs.interop.bring import bring_all
 
     opened = writable_store(store)
-    run = many.check_many(targets, store, depth="standard", into=opened, **settings)
+    with many.terminable():
+        run = many.check_many(targets, store, depth="standard", into=opened, **settings)
     outcomes = bring_all([entry.checked for entry in run.entries], opened, licence=licence)
     rows = [_row(*pair) for pair in zip(run.entries, outcomes, strict=True)]
     if as_json:

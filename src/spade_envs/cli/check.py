@@ -46,7 +46,8 @@ def check_command(
     gem:ID, gym:ID or gym:MODULE:ID, or rlve:CHECKOUT#NAME.
 
     Exit code 0 if every one is accepted (with --quick: passes), 1 if one is refused or could not
-    be checked, 2 if one does not exist, 130 if interrupted; what was done is shown in any case.
+    be checked, 2 if one does not exist, 130 if interrupted or terminated; what was done is shown in
+    any case.
     """
     from spade_envs.cli import many
 
@@ -68,9 +69,10 @@ def check_command(
             print_entry(entry, every=every)
 
     client = many.open_auditor(auditor, auditor_url) if auditor else None
-    run = many.check_many(targets, store, depth=depth, show=show, **settings)
-    if client is not None and not run.interrupted:
-        run = many.ask_auditor(run, client)
+    with many.terminable():
+        run = many.check_many(targets, store, depth=depth, show=show, **settings)
+        if client is not None and not run.interrupted:
+            run = many.ask_auditor(run, client)
     _print(run, as_json=as_json)
     if page is not None:
         _write_page(page, run)

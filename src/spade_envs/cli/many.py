@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import signal
+import threading
 from collections import Counter
-from collections.abc import Callable, Sequence
-from contextlib import closing
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -84,6 +86,25 @@ def run_options(command: F) -> F:
     return command
 
 
+@contextmanager
+def terminable() -> Iterator[None]:
+    """Let SIGTERM end a run like an interrupt, once: what was done is shown."""
+    before = signal.getsignal(signal.SIGTERM)
+    if before != signal.SIG_DFL or threading.current_thread() is not threading.main_thread():
+        yield  # ignored, or somebody else's affair
+        return
+
+    def stop(*_: object) -> None:
+        signal.signal(signal.SIGTERM, before)
+        raise KeyboardInterrupt
+
+    signal.signal(signal.SIGTERM, stop)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
 def check_many(
     names: Sequence[str],
     store: str | None,
@@ -115,18 +136,20 @@ def check_many(
     from spade_envs.interop import check_all
     from spade_envs.reports.entry import Entry
 
+    interrupted = False
     try:
         settings = with_context(into=into, **options)
     except KeyboardInterrupt:
-        return Run((), interrupted=True)
+        interrupted = True
     named = [pair for name in names for pair in _resolved(name, store)]
+    if interrupted:
+        return Run(tuple(_undone(*pair) for pair in named), interrupted=True)
     found = {p: _undone(target, True) for p, (target, unknown) in enumerate(named) if unknown}
     places = [position for position in range(len(named)) if position not in found]
     targets = [named[position][0] for position in places]
     ordered = _InOrder(show if len(named) <= FEW else None)
     for place, entry in found.items():
         ordered.put(place, entry)
-    interrupted = False
     tally: Counter[str] = Counter()
     with progress(len(targets), "checking") as bar:
         try:

@@ -124,8 +124,8 @@ def _read(folder: Path) -> _Lists:
                 found = lists.sums.setdefault(listed.name, set())
                 found |= set() if listed.sha256 is None else {listed.sha256}
         if bad > MAX_BAD_LINES:
-            error = f"{bad - MAX_BAD_LINES} more of its lines cannot be understood"
-            lists.bad.append(Target(label=str(path), error=error))
+            more = f"{bad - MAX_BAD_LINES} more of its lines cannot be understood"
+            lists.bad.append(Target(label=str(path), error=more))
     return lists
 
 
