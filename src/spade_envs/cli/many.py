@@ -136,20 +136,19 @@ def check_many(
     from spade_envs.interop import check_all
     from spade_envs.reports.entry import Entry
 
-    interrupted = False
     try:
         settings = with_context(into=into, **options)
     except KeyboardInterrupt:
-        interrupted = True
+        undone = (_undone(*pair) for name in names for pair in _resolved(name, store))
+        return Run(tuple(undone), interrupted=True)
     named = [pair for name in names for pair in _resolved(name, store)]
-    if interrupted:
-        return Run(tuple(_undone(*pair) for pair in named), interrupted=True)
     found = {p: _undone(target, True) for p, (target, unknown) in enumerate(named) if unknown}
     places = [position for position in range(len(named)) if position not in found]
     targets = [named[position][0] for position in places]
     ordered = _InOrder(show if len(named) <= FEW else None)
     for place, entry in found.items():
         ordered.put(place, entry)
+    interrupted = False
     tally: Counter[str] = Counter()
     with progress(len(targets), "checking") as bar:
         try:
