@@ -146,7 +146,17 @@ def always_ends(subject: Subject) -> Finding:
                 f"ended; end it within max_turns = {limit}",
                 **trace.evidence(),
             )
-    return passed(f"every episode ends within {limit} turns", played=len(played))
+    message = f"every episode ends within {limit} turns"
+    cut = sum(_cut_off(trace, limit) for _, trace in played)
+    if not subject.trusted_imports or not cut:
+        return passed(message, played=len(played))
+    message += f"; {cut} of {len(played)} only because the wrapper stops them there"
+    return passed(message, played=len(played), cut_off=cut)
+
+
+def _cut_off(trace: Trace, limit: int) -> bool:
+    """Whether an episode was truncated at the limit, as the wrapper of a library's game does."""
+    return len(trace.steps) == limit and trace.done and not trace.steps[-1][1].terminated
 
 
 def steps_after_end(subject: Subject) -> Finding:
