@@ -20,6 +20,7 @@ _EXTRAS = {
     "train": ("torch", "transformers", "trl", "accelerate"),
     "vllm": ("vllm",),
     "ray": ("ray",),
+    "data": ("pyarrow", "datasets", "rensa", "py3langid"),
     "hub": ("huggingface_hub", "fsspec"),
     "eval": ("reasoning-gym", "textarena"),
 }

@@ -3,24 +3,38 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import logging
+import zlib
 from bisect import bisect_right
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from functools import lru_cache
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-from spade_envs.corpus import pydoc
-from spade_envs.corpus.chunking import spans
+from spade_envs.corpus.build import Progress, build
+from spade_envs.corpus.cache import cached, default_cache
 from spade_envs.corpus.cursor import Cursor
 from spade_envs.corpus.documents import Document, Place, Unreadable
-from spade_envs.corpus.readers import KINDS, find_files, kind_of, read, scan
+from spade_envs.corpus.index import FORMAT, Index, Part, total
+from spade_envs.corpus.order import Sampling
+from spade_envs.corpus.settings import (
+    DEFAULT_WORDS,
+    CorpusSettings,
+    Filters,
+    Source,
+    is_settings,
+    read_settings,
+)
+from spade_envs.corpus.sources import Origin, read_place, resolve
 from spade_envs.errors import CorpusError
 from spade_envs.types import Passage
 
 _log = logging.getLogger(__name__)
 
-DEFAULT_WORDS = 400
+CACHED_BYTES = 32 << 20
+"""Larger corpora have their index on disk; smaller ones are read anew, in memory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,17 +43,33 @@ class Corpus:
 
     name: str
     fingerprint: str
-    """Hexadecimal sha256 over every passage, its source and its place; the first 16 digits."""
-    documents: tuple[Document | Place, ...]
-    spans: tuple[tuple[int, int, int], ...]
-    """(document, start, end) of every passage, in reading order."""
-    licence: str
-    skipped: tuple[str, ...] = ()
-    """Files and rows that could not be used, each with the reason."""
+    """Hexadecimal; of every passage, its source and its place, and of the sampling."""
+    index: Index
+    sampling: Sampling
 
     def __len__(self) -> int:
         """Return the number of passages."""
-        return len(self.spans)
+        return len(self.index.passages)
+
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        """What each source came to."""
+        return self.index.parts
+
+    @property
+    def skipped(self) -> tuple[str, ...]:
+        """Files and rows that could not be used, each with the reason; the first hundred."""
+        return self.index.examples
+
+    @property
+    def unusable(self) -> Mapping[str, int]:
+        """Files and rows that could not be used, counted by reason."""
+        return total([part.unusable for part in self.parts])
+
+    @property
+    def left_out(self) -> Mapping[str, int]:
+        """Passages that the filters left out, counted by reason."""
+        return total([part.left_out for part in self.parts])
 
     def passage(self, index: int) -> Passage:
         """Return one passage by its number in reading order, in [0, len(self)).
@@ -47,23 +77,33 @@ class Corpus:
         Raises:
             CorpusError: its file has changed or gone since the corpus was opened.
         """
-        where, start, end = self.spans[index]
-        document = self._document(where)
+        number, start, end, crc = map(int, self.index.passages[index])
+        document, text = self._document(number), ""
+        if document is not None:
+            text = document.text[start:end]
+        if document is None or zlib.crc32(text.encode()) != crc:
+            place = self.index.place(number)
+            raise CorpusError(
+                f"{place.source} has changed since it was opened ({place.path}); open the corpus "
+                "again"
+            )
+        part = self.parts[bisect_right(self.parts, index, key=lambda part: part.first) - 1]
         return Passage(
-            text=document.text[start:end],
+            text=text,
             title=document.title,
-            corpus=self.name,
+            corpus=part.name,
             source=document.source,
             offset=document.offset + start,
-            licence=document.licence or self.licence,
+            licence=document.licence or part.licence,
             metadata=document.metadata,
         )
 
     def draw(self, cursor: Cursor) -> tuple[Passage, Cursor]:
         """Return the passage at the cursor and the cursor of the next one.
 
-        Passages are drawn without replacement; an epoch that is used up is followed by another
-        one in another order. The same cursor gives the same passage, in every process.
+        Passages are drawn without replacement, unless the settings say otherwise; an epoch that
+        is used up is followed by another one in another order. The same cursor gives the same
+        passage, in every process.
 
         Raises:
             CorpusError: the cursor belongs to another corpus, or a file has changed.
@@ -73,122 +113,145 @@ class Corpus:
                 f"the cursor was used with another corpus ({cursor.corpus}); corpus {self.name!r} "
                 f"now has fingerprint {self.fingerprint}; start with a new cursor"
             )
-        passage = self.passage(cursor.passage_index(len(self.spans)))
+        passage = self.passage(self.sampling.index(cursor.seed, cursor.position))
         return passage, replace(cursor, position=cursor.position + 1, corpus=self.fingerprint)
 
-    def _document(self, where: int) -> Document:
-        held = self.documents[where]
-        if isinstance(held, Document):
-            return held
-        try:
-            document = _read_again(held)
-        except Unreadable as error:
-            raise CorpusError(f"{held.path} {error}; it has changed since it was opened") from error
-        last = bisect_right(self.spans, where, key=lambda span: span[0]) - 1
-        if len(document.text) < self.spans[last][2]:
-            raise CorpusError(f"{held.path} has changed since it was opened; open the corpus again")
-        return document
+    def _document(self, number: int) -> Document | None:
+        """Return a document; None if it is no longer there."""
+        if number >= len(self.index.documents):
+            return None
+        place = self.index.place(number)
+        if place.kind == "held":
+            return self.index.held[place.start]
+        return _read_again(place, _stamp(place.path))
 
 
-@lru_cache(maxsize=8)
-def _read_again(place: Place) -> Document:
-    return read(place)
+@lru_cache(maxsize=4)
+def _read_again(place: Place, stamp: tuple[int, int]) -> Document | None:
+    try:
+        return read_place(place)
+    except Unreadable as error:
+        _log.warning("%s %s", place.source, error)
+        return None
+
+
+def _stamp(path: Path) -> tuple[int, int]:
+    try:
+        found = path.stat()
+    except OSError:
+        return 0, 0
+    return found.st_size, found.st_mtime_ns
 
 
 def open_corpus(
-    spec: str | Path, *, words: int = DEFAULT_WORDS, licence: str | None = None
+    spec: str | Path | CorpusSettings,
+    *,
+    words: int | None = None,
+    licence: str | None = None,
+    cache: Path | None = None,
+    progress: Progress | None = None,
 ) -> Corpus:
     """Open a corpus; every document is read once to find its passages.
 
+    The index of a corpus of more than 32 MiB is kept in a cache and used again until a file's
+    size or time changes; then the first passage is there at once, and memory holds a few
+    documents, however large the corpus is.
+
     Args:
-        spec: `pydoc` for the built-in one, else a folder (of `.txt`, `.md`, `.rst`, `.html` and
-            `.jsonl` files) or one such file; each may be compressed (`.gz`). Write `./pydoc` for
+        spec: `pydoc` for the built-in one, else a folder (of text, Markdown, reStructuredText,
+            HTML, JSONL and Parquet files) or one such file, compressed (`.gz`) or not; `hf:NAME`
+            for a Hugging Face dataset; a TOML file of settings, or settings. Write `./pydoc` for
             a folder of that name.
-        words: words per passage, >= 1.
+        words: words per passage, >= 1, if the settings do not say; 400 if neither does.
         licence: SPDX identifier for documents that name none; `unknown` if not given.
+        cache: where indexes are kept; by default `SPADE_CORPUS_CACHE` or the user's cache.
+        progress: called now and then with the bytes read and the bytes there are.
 
     Raises:
         CorpusError: nothing is there, or nothing in it is readable text; the message says how
             to mend it.
+        MissingExtra: a format or a filter needs a library that is not installed.
     """
-    if words < 1:
-        raise CorpusError(f"words per passage must be >= 1, not {words}")
-    if spec == "pydoc":
-        every: Iterator[tuple[Document | Place, Document]] = ((d, d) for d in pydoc.documents())
-        return _build("pydoc", every, [], words, licence or pydoc.LICENCE, "the built-in corpus")
-    path = Path(spec).expanduser()
-    if path.is_dir():
-        root, files = path.resolve(), list(find_files(path))
-        if not files:
-            raise CorpusError(f"{path} holds no documents; expected files named {_suffixes()}")
-    elif path.is_file():
-        root, files = path.resolve().parent, [path.resolve()]
-        if kind_of(path) is None:
-            raise CorpusError(f"{path} is not a document by its name; expected {_suffixes()}")
-    elif path.exists():
-        raise CorpusError(f"{path} is neither a file nor a folder")
-    else:
-        raise CorpusError(
-            f"there is no file or folder {str(path)!r}; the built-in corpus is called 'pydoc'"
-        )
-    skipped: list[str] = []
-    found = _scan_all(root, files, skipped)
-    return _build(
-        _utf8(path.resolve().name), found, skipped, words, licence or "unknown", str(path)
-    )
+    settings = _settings(spec, words)
+    origins = [resolve(source, licence) for source in settings.sources]
+    count, filters = settings.words or DEFAULT_WORDS, settings.filters
 
+    def make(folder: Path | None) -> Index:
+        return build(origins, words=count, filters=filters, folder=folder, progress=progress)
 
-def _utf8(name: str) -> str:
-    """Return a file's name with bytes that are not UTF-8 as escapes."""
-    return name.encode("utf-8", "backslashreplace").decode()
-
-
-def _scan_all(
-    root: Path, files: list[Path], skipped: list[str]
-) -> Iterator[tuple[Document | Place, Document]]:
-    for file in files:
-        source = _utf8(file.relative_to(root).as_posix())
+    if sum(origin.bytes for origin in origins) < CACHED_BYTES:
         try:
-            for place, document in scan(file, source):
-                if isinstance(document, Unreadable):
-                    skipped.append(f"{place.source} {document}")
-                else:
-                    yield place, document
-        except Unreadable as error:
-            skipped.append(f"{source} {error}")
+            index = make(None)
+        except OSError as error:
+            raise CorpusError(f"{origins[0].where} cannot be read: {error}") from error
+    else:
+        key, signature = _key(origins, count, filters), _signature(origins, filters)
+        index = cached(cache or default_cache(), key, signature, make)
+    _refuse_empty(index, origins, weighted=bool(settings.shares()))
+    return _corpus(index, origins, settings)
 
 
-def _build(
-    name: str,
-    found: Iterator[tuple[Document | Place, Document]],
-    skipped: list[str],
-    words: int,
-    licence: str,
-    where: str,
-) -> Corpus:
+def _settings(spec: str | Path | CorpusSettings, words: int | None) -> CorpusSettings:
+    if words is not None and words < 1:
+        raise CorpusError(f"words per passage must be >= 1, not {words}")
+    if isinstance(spec, CorpusSettings):
+        settings = spec
+    elif is_settings(Path(spec).expanduser()):
+        settings = read_settings(Path(spec).expanduser())
+    else:
+        settings = CorpusSettings(sources=(Source(path=str(spec)),))
+    return settings if settings.words else replace(settings, words=words or DEFAULT_WORDS)
+
+
+def _refuse_empty(index: Index, origins: Sequence[Origin], *, weighted: bool) -> None:
+    for part, origin in zip(index.parts, origins, strict=True):
+        if part.passages or (len(index.passages) and not weighted):
+            continue
+        if part.left_out:
+            counts = ", ".join(f"{number} {why}" for why, number in part.left_out.items())
+            raise CorpusError(f"the filters leave nothing of {origin.where}: {counts}")
+        first = index.examples[0] if index.examples else ""
+        reason = f"; first problem: {first}" if first else ": all of it is empty"
+        raise CorpusError(f"{origin.where} holds no text{reason}")
+    if index.examples:
+        many = sum(total([part.unusable for part in index.parts]).values())
+        _log.warning(
+            "%s: %d files or rows skipped; first: %s", origins[0].where, many, index.examples[0]
+        )
+
+
+def _corpus(index: Index, origins: Sequence[Origin], settings: CorpusSettings) -> Corpus:
+    shares = settings.shares() if len(origins) > 1 else ()
+    sampling = Sampling(tuple(part.passages for part in index.parts), shares, settings.replacement)
+    fingerprint = index.parts[0].fingerprint
+    if len(origins) > 1 or settings.replacement:
+        prints = [part.fingerprint for part in index.parts]
+        text = json.dumps([prints, shares, settings.replacement])
+        fingerprint = hashlib.sha256(text.encode()).hexdigest()
+    name = " + ".join(dict.fromkeys(part.name for part in index.parts))
+    return Corpus(name=name[:200], fingerprint=fingerprint[:16], index=index, sampling=sampling)
+
+
+def _key(origins: Sequence[Origin], words: int, filters: Filters) -> str:
+    named = [[one.place, one.source.text_key] for one in origins]
+    text = json.dumps([FORMAT, words, asdict(filters), named], sort_keys=True)
+    return hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()[:32]
+
+
+def _signature(origins: Sequence[Origin], filters: Filters) -> str:
     digest = hashlib.sha256()
-    held: list[Document | Place] = []
-    passages: list[tuple[int, int, int]] = []
-    for keep, document in found:
-        for start, end in spans(document.text, words):
-            text = document.text[start:end]
-            digest.update(f"{document.source}\0{document.offset + start}\0{text}\0".encode())
-            passages.append((len(held), start, end))
-        held.append(keep)
-    if not passages:
-        reason = f"; first problem: {skipped[0]}" if skipped else ": all of it is empty"
-        raise CorpusError(f"{where} holds no text{reason}")
-    if skipped:
-        _log.warning("%s: %d files or rows skipped; first: %s", where, len(skipped), skipped[0])
-    return Corpus(
-        name=name,
-        fingerprint=digest.hexdigest()[:16],
-        documents=tuple(held),
-        spans=tuple(passages),
-        licence=licence,
-        skipped=tuple(skipped),
-    )
+    for origin in origins:
+        digest.update(f"{origin.name}\0{origin.licence}\n".encode())
+        for stamp in origin.stamps:
+            digest.update("\0".join(map(str, stamp)).encode() + b"\n")
+    needed = {"rensa": filters.near_duplicates, "py3langid": filters.languages}
+    for package in (name for name, used in needed.items() if used):
+        digest.update(f"{package} {_version(package)}\n".encode())
+    return digest.hexdigest()
 
 
-def _suffixes() -> str:
-    return ", ".join(f"*{suffix}" for suffix in KINDS) + " (or any of these with .gz)"
+def _version(package: str) -> str:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return "none"

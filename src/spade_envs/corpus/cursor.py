@@ -1,11 +1,10 @@
-"""A place in the endless, shuffled sequence of a corpus's passages."""
+"""A place in the endless sequence of draws from a corpus."""
 
 from __future__ import annotations
 
-import random
 from dataclasses import asdict, dataclass
-from functools import lru_cache
 
+from spade_envs.corpus.order import shuffled
 from spade_envs.errors import CorpusError
 from spade_envs.types import Json
 
@@ -14,8 +13,8 @@ from spade_envs.types import Json
 class Cursor:
     """Where the next passage comes from: a pure value, to be stored as JSON.
 
-    Every epoch runs once through all passages in an order of its own, which depends on the seed
-    and on nothing else of the process.
+    What is drawn depends on the seed, the position and the corpus, and on nothing else of the
+    process.
     """
 
     seed: int = 0
@@ -29,9 +28,12 @@ class Cursor:
             raise CorpusError(f"cursor position must be >= 0, not {self.position}")
 
     def passage_index(self, count: int) -> int:
-        """Return the index in [0, count) of the passage at this place."""
+        """Return the index in [0, count) of the passage at this place of a corpus without weights.
+
+        Every epoch runs once through all passages in an order of its own.
+        """
         epoch, place = divmod(self.position, count)
-        return _order(self.seed, epoch, count)[place]
+        return shuffled(str(self.seed), epoch, count, place)
 
     def as_json(self) -> dict[str, Json]:
         """Return the cursor as plain JSON."""
@@ -52,11 +54,3 @@ class Cursor:
         ):
             raise CorpusError(f"not a cursor (seed, position, corpus): {str(data)[:120]}")
         return cls(**data)
-
-
-@lru_cache(maxsize=4)
-def _order(seed: int, epoch: int, count: int) -> tuple[int, ...]:
-    # A str seed is hashed by random itself (sha512), so PYTHONHASHSEED does not matter.
-    order = list(range(count))
-    random.Random(f"spade-corpus/{seed}/{epoch}").shuffle(order)
-    return tuple(order)

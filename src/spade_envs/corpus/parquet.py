@@ -1,0 +1,131 @@
+"""Parquet files, a few rows at a time; the only door to pyarrow, which is loaded on first use."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from spade_envs.corpus.decode import TEXT_KEYS, row_document
+from spade_envs.corpus.documents import Document, Place, Unreadable
+from spade_envs.errors import MissingExtra
+from spade_envs.types import Json
+
+_ROWS = 64
+"""Rows that are decoded at a time."""
+_READ_BYTES = 1 << 20
+
+
+def scan_parquet(
+    path: Path, source: str, text_key: str | None = None
+) -> Iterator[tuple[Place, Document | Unreadable]]:
+    """Yield every row's document, titles and metadata left out, with its place.
+
+    Raises:
+        MissingExtra: pyarrow is not installed.
+        Unreadable: it is no Parquet file, is broken, or has no column of text.
+    """
+    arrow = _pyarrow()
+    number = 0
+    try:
+        with _opened(path) as file:
+            columns = _text_columns(file, text_key)
+            for group in range(file.metadata.num_row_groups):
+                for row, values in enumerate(_rows(file, group, columns)):
+                    number += 1
+                    place = Place(
+                        path=path,
+                        kind="parquet",
+                        source=f"{source}#{number}",
+                        start=group,
+                        length=row,
+                        number=number,
+                        text_key=text_key,
+                    )
+                    yield place, _document(place, values)
+    except (arrow.ArrowException, OSError, ValueError) as error:
+        raise Unreadable(f"cannot be read: {error}") from error
+
+
+def read_parquet(place: Place) -> Document:
+    """Read one row again, with title and metadata.
+
+    A row group is decoded up to the row, a few rows at a time: groups of some thousand rows are
+    drawn from quickly, groups of millions slowly.
+
+    Raises:
+        MissingExtra: pyarrow is not installed.
+        Unreadable: the file is gone or no longer holds it.
+    """
+    arrow = _pyarrow()
+    try:
+        with _opened(place.path) as file:
+            columns = _flat_columns(file)
+            for row, values in enumerate(_rows(file, place.start, columns)):
+                if row == place.length:
+                    return _found(place, values)
+    except (arrow.ArrowException, OSError, ValueError) as error:
+        raise Unreadable(f"cannot be read: {error}") from error
+    raise Unreadable("no longer holds this row")
+
+
+def plain(value: Any) -> Json:
+    """Return a cell as plain JSON; dates become text."""
+    if isinstance(value, datetime.date | datetime.time):
+        return value.isoformat()
+    return value if isinstance(value, str | int | float | bool | None) else str(value)
+
+
+def _found(place: Place, values: dict[str, Any]) -> Document:
+    found = _document(place, values)
+    if isinstance(found, Unreadable):
+        raise found
+    return found
+
+
+def _document(place: Place, values: dict[str, Any]) -> Document | Unreadable:
+    try:
+        return row_document(place, {name: plain(cell.as_py()) for name, cell in values.items()})
+    except UnicodeDecodeError:
+        return Unreadable("is not UTF-8", "not UTF-8")
+    except Unreadable as error:
+        return error
+
+
+def _rows(file: Any, group: int, columns: list[str]) -> Iterator[dict[str, Any]]:
+    for batch in file.iter_batches(batch_size=_ROWS, row_groups=[group], columns=columns):
+        for row in range(batch.num_rows):
+            yield {name: batch.column(at)[row] for at, name in enumerate(batch.schema.names)}
+
+
+def _text_columns(file: Any, text_key: str | None) -> list[str]:
+    names = TEXT_KEYS if text_key is None else (text_key,)
+    found = [name for name in names if name in _flat_columns(file)]
+    if not found:
+        wanted = " or ".join(f"`{name}`" for name in names)
+        raise Unreadable(f"has no column of text named {wanted}", "no text")
+    return found
+
+
+def _flat_columns(file: Any) -> list[str]:
+    """Return the columns of single values; lists, structs and bytes are left out."""
+    types = _pyarrow().types
+    flat = (types.is_string, types.is_large_string, types.is_integer, types.is_floating)
+    kinds = (*flat, types.is_boolean, types.is_date, types.is_timestamp, types.is_string_view)
+    return [field.name for field in file.schema_arrow if any(kind(field.type) for kind in kinds)]
+
+
+def _opened(path: Path) -> Any:
+    import pyarrow.parquet
+
+    return pyarrow.parquet.ParquetFile(path, buffer_size=_READ_BYTES, pre_buffer=False)
+
+
+def _pyarrow() -> Any:
+    try:
+        import pyarrow.lib
+        import pyarrow.types
+    except ImportError:
+        raise MissingExtra("pyarrow", "data") from None
+    return pyarrow
