@@ -71,11 +71,14 @@ def read_file(root: Path, path: str, *, max_bytes: int, start: int = 0) -> bytes
     """
     with open_file(root, path) as file:
         too_long = f"{path} in the store {root} has more than {max_bytes} bytes"
-        if os.fstat(file).st_size - start > max_bytes:
+        size = max(0, os.fstat(file).st_size - start)
+        if size > max_bytes:
             raise Corrupt(too_long)
         with os.fdopen(os.dup(file), "rb") as stream:
             stream.seek(start)
-            data = stream.read(max_bytes + 1)
+            data = stream.read(size + 1)  # as much room as is asked for is taken at once
+            if len(data) > size:
+                data += stream.read(max_bytes + 1 - len(data))
     if len(data) > max_bytes:
         raise Corrupt(too_long)
     return data

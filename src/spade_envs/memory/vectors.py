@@ -1,0 +1,257 @@
+"""Vectors on disk: append-only files, one per writer, under `.cache/memory/<embedder>/`.
+
+A file is a line that names the embedder, then blocks. A block is 48 bytes (magic, number of rows,
+checksum), the rows' digests (32 bytes each) and the rows (float32, little-endian). The checksum is
+over the first line, the number, the digests and the rows, so digests and vectors cannot come apart
+and no block can be moved under another embedder. A block counts if it is whole; what comes after
+one that is not is passed over, and those environments are embedded anew.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import os
+import re
+import struct
+import uuid
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import numpy as np
+
+from spade_envs.errors import ConfigError, Corrupt, StoreError
+from spade_envs.manifest.canonical import canonical_json
+from spade_envs.memory.embedders.base import Fingerprint, Vectors
+from spade_envs.store.files import open_file, open_folder, read_file, refuse_links, replace_file
+
+_log = logging.getLogger(__name__)
+
+CACHE = ".cache"
+FOLDER = "memory"
+CURRENT = "embedder.json"
+_FILE = re.compile(r"v-[0-9a-f]{12}\.vec")
+_MAGIC = b"SPADEVEC1\n"
+_HEAD = struct.Struct("<4sI8x32s")
+_BLOCK = b"vblk"
+_DIGEST_BYTES = 32
+_MAX_HEAD_BYTES = 4096
+MAX_ROWS = 1 << 16
+"""Most rows of one block."""
+_LENGTH_SLACK = 1e-3
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """Some vectors and whose they are."""
+
+    digests: tuple[str, ...]
+    rows: Vectors
+
+
+def place_of(fingerprint: Fingerprint) -> str:
+    """Return the folder of an embedder's vectors, relative to the store."""
+    return f"{CACHE}/{FOLDER}/{fingerprint.folder}"
+
+
+def check_rows(rows: Vectors, dimension: int) -> Vectors:
+    """Return rows as float32, checked to be vectors that may be kept.
+
+    Raises:
+        ConfigError: another shape, numbers that are not finite, or rows longer than 1.
+    """
+    rows = np.array(rows, dtype="<f4", order="C")  # a copy: the caller's may change
+    if rows.ndim != 2 or rows.shape[1] != dimension:
+        raise ConfigError(f"vectors have shape (rows, {dimension}) here, not {rows.shape}")
+    if not _sound(rows):
+        raise ConfigError("vectors must be finite and of length 1 (or 0)")
+    return rows
+
+
+def _sound(rows: Vectors) -> bool:
+    """Whether all rows are finite and none is longer than 1; NaN fails every comparison."""
+    squares = np.einsum("ij,ij->i", rows, rows)
+    return bool((squares <= 1 + _LENGTH_SLACK).all())
+
+
+class VectorWriter:
+    """Appends vectors to a file of its own, made with the first ones.
+
+    Args:
+        root: folder of the store.
+        fingerprint: of the embedder.
+    """
+
+    def __init__(self, root: Path, fingerprint: Fingerprint) -> None:
+        self._root, self._fingerprint = root, fingerprint
+        self._path = root / place_of(fingerprint) / f"v-{uuid.uuid4().hex[:12]}.vec"
+        self._first = _first_line(fingerprint)
+        self._begun = False
+
+    def append(self, digests: Sequence[str], rows: Vectors) -> None:
+        """Keep one row per digest; they are on disk when this returns.
+
+        Raises:
+            ConfigError: not one sound row per digest, or a digest that is none.
+            StoreError: the folder cannot be written to.
+        """
+        rows = check_rows(rows, self._fingerprint.dimension)
+        if len(digests) != len(rows):
+            raise ConfigError(f"{len(digests)} digests for {len(rows)} vectors")
+        names = [_raw(digest) for digest in digests]
+        data = b"" if self._begun else self._first
+        for start in range(0, len(names), MAX_ROWS):
+            payload = b"".join(names[start : start + MAX_ROWS])
+            payload += rows[start : start + MAX_ROWS].tobytes()
+            count = len(names[start : start + MAX_ROWS])
+            data += _HEAD.pack(_BLOCK, count, _checksum(self._first, count, payload)) + payload
+        if names:
+            self._write(data)
+
+    def _write(self, data: bytes) -> None:
+        refuse_links(self._root, CACHE, FOLDER, self._fingerprint.folder)
+        flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
+        try:
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            with os.fdopen(os.open(self._path, flags, 0o644), "ab") as stream:
+                self._begun = True
+                stream.write(data)
+                stream.flush()
+                os.fsync(stream.fileno())
+        except OSError as error:
+            raise StoreError(f"vectors cannot be kept in {self._path.parent}: {error}") from None
+
+
+class VectorReader:
+    """Reads the vectors of one embedder, each block once, as they arrive.
+
+    Args:
+        root: folder of the store.
+        fingerprint: of the embedder.
+    """
+
+    def __init__(self, root: Path, fingerprint: Fingerprint) -> None:
+        self._root, self._fingerprint = root, fingerprint
+        self._folder = place_of(fingerprint)
+        self._first = _first_line(fingerprint)
+        self._read: dict[str, int] = {}
+        self._broken: set[str] = set()
+
+    def new(self) -> Iterator[Block]:
+        """Yield the blocks that were not yielded before, by file and place."""
+        for name in self._names():
+            if name in self._broken:
+                continue
+            try:
+                yield from self._blocks(name)
+            except (Corrupt, OSError) as error:
+                self._broken.add(name)
+                _log.warning("%s/%s is passed over from here: %s", self._folder, name, error)
+
+    def _names(self) -> list[str]:
+        try:
+            with open_folder(self._root, *self._folder.split("/")) as handle:
+                return sorted(name for name in os.listdir(handle) if _FILE.fullmatch(name))
+        except (FileNotFoundError, Corrupt):
+            return []
+
+    def _blocks(self, name: str) -> Iterator[Block]:
+        with open_file(self._root, f"{self._folder}/{name}") as file:
+            size = os.fstat(file).st_size
+            at = self._read.get(name, 0)
+            if at == 0 and size >= len(self._first):
+                if os.pread(file, len(self._first), 0) != self._first:
+                    raise Corrupt("it is not of this embedder")
+                at = self._read[name] = len(self._first)
+            while at and size - at >= _HEAD.size:
+                magic, count, checksum = _HEAD.unpack(os.pread(file, _HEAD.size, at))
+                if magic != _BLOCK or not 0 < count <= MAX_ROWS:
+                    raise Corrupt(f"no block begins at byte {at}")
+                width = _DIGEST_BYTES + 4 * self._fingerprint.dimension
+                if size - at - _HEAD.size < count * width:
+                    return  # half-written; it may yet become whole
+                payload = _read_all(file, count * width, at + _HEAD.size)
+                if _checksum(self._first, count, payload) != checksum:
+                    raise Corrupt(f"the block at byte {at} is not what was written")
+                at += _HEAD.size + len(payload)
+                self._read[name] = at
+                yield self._block(payload, count)
+
+    def _block(self, payload: bytes, count: int) -> Block:
+        names = payload[: count * _DIGEST_BYTES].hex()
+        width = 2 * _DIGEST_BYTES
+        digests = tuple(f"sha256:{names[at : at + width]}" for at in range(0, len(names), width))
+        rows = np.frombuffer(payload, dtype="<f4", offset=count * _DIGEST_BYTES)
+        rows = rows.reshape(count, self._fingerprint.dimension)
+        if not _sound(rows):
+            raise Corrupt("it holds vectors that are not finite or too long")
+        return Block(digests, rows)
+
+
+def _read_all(file: int, count: int, at: int) -> bytes:
+    parts = []
+    while count > 0:
+        part = os.pread(file, min(count, 1 << 28), at)
+        if not part:
+            raise Corrupt("it became shorter while it was read")
+        parts.append(part)
+        at, count = at + len(part), count - len(part)
+    return b"".join(parts)
+
+
+def _checksum(first: bytes, count: int, payload: bytes) -> bytes:
+    made = hashlib.blake2b(first, digest_size=32)
+    made.update(struct.pack("<I", count))
+    made.update(payload)
+    return made.digest()
+
+
+def _first_line(fingerprint: Fingerprint) -> bytes:
+    return _MAGIC + f"{fingerprint.sha256}\n".encode()
+
+
+def _raw(digest: str) -> bytes:
+    kind, _, digits = digest.partition(":")
+    if kind != "sha256" or re.fullmatch(r"[0-9a-f]{64}", digits) is None:
+        raise ConfigError(f"{digest!r} is not a digest")
+    return bytes.fromhex(digits)
+
+
+# Which embedder a store's memory is of
+
+
+def read_current(root: Path) -> Fingerprint | None:
+    """Return the embedder that the store's memory is of; None if there is none, or it is unclear.
+
+    A note that cannot be read is as good as none: memory can always be made again.
+    """
+    from spade_envs.manifest.canonical import parse_json
+
+    path = f"{CACHE}/{FOLDER}/{CURRENT}"
+    try:
+        found = parse_json(read_file(root, path, max_bytes=_MAX_HEAD_BYTES), path)
+        current = Fingerprint(**found)
+    except (OSError, Corrupt, TypeError):
+        return None
+    texts = (current.name, current.revision)
+    lines = all(isinstance(text, str) and text.isprintable() for text in texts)
+    numbers = type(current.dimension) is int and type(current.text) is int
+    return current if lines and numbers else None
+
+
+def write_current(root: Path, fingerprint: Fingerprint) -> None:
+    """Note which embedder the store's memory is of, at once."""
+    refuse_links(root, CACHE, FOLDER, CURRENT)
+    (root / CACHE / FOLDER).mkdir(parents=True, exist_ok=True)
+    replace_file(root, root / CACHE / FOLDER / CURRENT, canonical_json(asdict(fingerprint)))
+
+
+def drop_others(root: Path, kept: Fingerprint) -> None:
+    """Remove the vectors of all embedders but one."""
+    import shutil
+
+    refuse_links(root, CACHE, FOLDER)
+    for path in sorted((root / CACHE / FOLDER).iterdir()):
+        if path.name not in (kept.folder, CURRENT) and path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path, ignore_errors=True)
