@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 from spade_envs.gates.finding import NO_REFERENCE, Finding, failed, passed, skipped, warned
 from spade_envs.gates.floors import confirm
 from spade_envs.gates.policies import script
@@ -26,6 +28,8 @@ MIN_OTHERS = 5
 
 
 Actions = tuple[str, ...]
+Case = tuple[int, Actions]
+"""Level and reference."""
 
 
 def no_best_constant(subject: Subject) -> Finding:
@@ -44,7 +48,8 @@ def no_best_constant(subject: Subject) -> Finding:
                     f"one fixed answer earns {share:.0%} over the seeds of level {level}; "
                     "enlarge the answer space or compare with the instance's own answer",
                     level=level,
-                    best_constant=rate.as_json(),
+                    best_constant={**best, str(level): round(share, 4)},
+                    floor=rate.as_json(),
                     actions=[clip(action) for action in winner[:8]],
                 )
         best[str(level)] = round(share, 4)
@@ -54,20 +59,23 @@ def no_best_constant(subject: Subject) -> Finding:
 
 
 def _shares(subject: Subject) -> dict[int, dict[Actions, float]]:
-    """Return, by level, the mean score of each reference on the other seeds' tasks.
+    """Return, by level, the mean score of each reference on the other seeds, frequent ones first.
 
-    A reference that earns nothing on the first few seeds is not played on the rest.
+    A reference that earns nothing on the first few seeds with another reference is not played on
+    the rest of them.
     """
-    others: dict[tuple[int, Actions], list[int]] = {}
+    same: dict[Case, list[float]] = {}
+    others: dict[Case, list[int]] = {}
     for level in subject.floor_levels:
         traces = subject.references(level)
-        tasks = {trace.seed or 0: subject.task_key(trace) for trace in traces}
         edge = level in (subject.levels[0], subject.levels[-1])
-        distinct = {trace.actions: trace for trace in traces}
-        for trace in list(distinct.values())[: ANSWERS if edge else ANSWERS_BETWEEN]:
-            own = tasks[trace.seed or 0]
-            others[level, trace.actions] = [seed for seed in tasks if tasks[seed] != own]
-    scores: dict[tuple[int, Actions], list[float]] = {case: [] for case in others}
+        counts = Counter(trace.actions for trace in traces)
+        for actions, _ in counts.most_common(ANSWERS if edge else ANSWERS_BETWEEN):
+            alike = [trace for trace in traces if trace.actions == actions]
+            same[level, actions] = [subject.score(trace) for trace in alike[1:]]
+            left = {trace.seed for trace in alike}
+            others[level, actions] = [t.seed or 0 for t in traces if t.seed not in left]
+    scores: dict[Case, list[float]] = {case: [] for case in others}
     for part in (slice(0, SCREEN), slice(SCREEN, None)):
         wanted = [case for case in others if part.start == 0 or any(scores[case])]
         played = [(case, seed) for case in wanted for seed in others[case][part]]
@@ -76,13 +84,14 @@ def _shares(subject: Subject) -> dict[int, dict[Actions, float]]:
             scores[case].append(subject.score(trace))
     found: dict[int, dict[Actions, float]] = {}
     for (level, actions), seeds in others.items():
-        share = sum(scores[level, actions]) / len(seeds) if seeds else 0.0
+        earned, count = same[level, actions], len(same[level, actions]) + len(seeds)
+        share = (sum(earned) + sum(scores[level, actions])) / count if count else 0.0
         found.setdefault(level, {})[actions] = share
     return found
 
 
 def bound_to_its_seed(subject: Subject) -> Finding:
-    """L3.5: the reference of one seed does not win on another seed's different task."""
+    """L3.5: the reference of one seed does not win on other seeds."""
     if not subject.has_reference:
         return skipped(NO_REFERENCE)
     shares: dict[str, Json] = {}
@@ -158,7 +167,7 @@ def _hedged(subject: Subject, level: int) -> list[Sample]:
 
 
 def _swapped(subject: Subject, level: int, *, further: bool = False) -> list[Sample]:
-    """Return episodes in which a seed is answered with the reference of another task.
+    """Return episodes in which a seed is answered with the reference of another one.
 
     Those of `further` seeds are fresh, and more.
     """
@@ -167,6 +176,6 @@ def _swapped(subject: Subject, level: int, *, further: bool = False) -> list[Sam
     for position, trace in enumerate(traces):
         for offset in OFFSETS:
             other = traces[(position + offset) % len(traces)]
-            if subject.task_key(other) != subject.task_key(trace):
+            if other.seed != trace.seed:
                 samples.append((level, other.seed or 0, trace.actions))
     return samples

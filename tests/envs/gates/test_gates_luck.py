@@ -156,3 +156,40 @@ def test_an_answer_that_is_always_shown_is_one():
     finding = judge(SORTING.replace("SHARE", "100"), no_leak)
     assert finding.outcome == "fail"
     assert "30 of 30 seeds" in finding.message
+
+
+HIDDEN = '''
+from spade_envs.api import TextEnv, answer_of
+
+WORDS = ["".join(map(chr, row)) for row in ((120, 97), (120, 98), (120, 99), (120, 100))]
+
+
+class Animal(TextEnv):
+    """Guess a name that nothing but a hit tells, from a prompt that is always the same."""
+
+    max_turns = 2
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed, options=options)
+        self.name = WORDS[max(0, self.draw_int(0, 9) - 6)]
+        return "I think of a name. Give it in a box.", {}
+
+    def step(self, action):
+        return self.win("Right.") if answer_of(action) == self.name else self.go_on("No.")
+
+    def solution(self):
+        return [f"\\\\boxed{{{self.name}}}"]
+'''
+
+
+def test_a_constant_counts_on_the_seeds_that_drew_the_same_task_too():
+    finding = judge(HIDDEN, no_best_constant, seeds=20)
+    assert finding.outcome == "fail"
+    assert 0.5 < finding.evidence["best_constant"]["0"] < 0.9
+    assert judge(HIDDEN, bound_to_its_seed, seeds=20).outcome == "fail"
+
+
+def test_the_floor_is_that_of_the_most_episodes_where_all_earn_nothing():
+    finding = judge(choice(0), low_floor, seeds=20)
+    assert finding.evidence["floor"]["trials"] > 20
+    assert finding.evidence["floor"]["mean"] == 0.0
