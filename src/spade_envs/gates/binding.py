@@ -7,7 +7,7 @@ from collections import Counter
 from spade_envs.gates.finding import NO_REFERENCE, Finding, failed, passed, skipped, warned
 from spade_envs.gates.floors import confirm
 from spade_envs.gates.policies import script
-from spade_envs.gates.reference import final_answer, wins
+from spade_envs.gates.reference import answer_in, wins
 from spade_envs.gates.stats import Rate
 from spade_envs.gates.subject import Sample, Subject, answer_forms
 from spade_envs.gates.thresholds import CONFIRM_PAIRS, CONSTANT_FAIL, CROSS_SEED_FAIL
@@ -153,7 +153,7 @@ def _played(subject: Subject, samples: dict[int, list[Sample]]) -> dict[int, lis
 def _hedged(subject: Subject, level: int) -> list[Sample]:
     """Return episodes whose last answer has those of other seeds around it."""
     traces = subject.references(level)
-    answers = [final_answer(trace.actions) for trace in traces]
+    answers = [answer_in(subject, trace.actions) for trace in traces]
     form = answer_forms(subject, level)[0]
     samples = []
     for position, (trace, own) in enumerate(zip(traces, answers, strict=True)):

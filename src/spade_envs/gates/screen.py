@@ -30,7 +30,7 @@ from spade_envs.gates.policies import (
     script,
     tokens,
 )
-from spade_envs.gates.probes import DIGITS, HOSTILE
+from spade_envs.gates.probes import DIGITS, HOSTILE, NONSENSE
 from spade_envs.gates.stats import Rate
 from spade_envs.gates.subject import Form, Subject, answer_forms
 from spade_envs.gates.trace import Trace
@@ -85,7 +85,8 @@ def screen(subject: Subject) -> Screened:
     ]
     if subject.depth != "quick":  # whoever pays for garbage pays for it on any seed
         level, seed = subject.levels[0], subject.seeds[0]
-        sweeps += [(level, part, seed) for part in _parts(list(dict.fromkeys(HOSTILE)))]
+        empty = map(answer_forms(subject, level)[0], NONSENSE)
+        sweeps += [(level, part, seed) for part in _parts(list(dict.fromkeys((*HOSTILE, *empty))))]
     guesses = [
         (level, guess, seed)
         for level in subject.floor_levels

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
+from spade_envs.api.calls import parse_calls
 from spade_envs.gates.context import Context
 from spade_envs.gates.lane import Job, Lane, Live
 from spade_envs.gates.policies import Policy, boxed, commands, cycle, null, script
@@ -142,6 +143,10 @@ class Subject:
     def has_reference(self) -> bool:
         """Whether the environment offers solutions."""
         return self.interface.has_solution
+
+    def holds_call(self, action: str) -> bool:
+        """Whether an action calls a tool; where there are none, what looks like a call is text."""
+        return self.interface.kind == "tool" and bool(parse_calls(action))
 
     @property
     def top(self) -> float:

@@ -193,3 +193,27 @@ def test_the_floor_is_that_of_the_most_episodes_where_all_earn_nothing():
     finding = judge(choice(0), low_floor, seeds=20)
     assert finding.evidence["floor"]["trials"] > 20
     assert finding.evidence["floor"]["mean"] == 0.0
+
+
+@pytest.mark.parametrize(
+    ("condition", "text"),
+    [
+        ('given and re.fullmatch(given.replace("\\\\", ""), self.answer)', ".*"),
+        ("given.count('/') == 1 and given.strip('0') == '/'", "0/0"),
+    ],
+)
+def test_degenerate_answers_are_tried(condition, text):
+    code = CHOICE.replace("RED", "0").replace("FORM", "0.0")
+    code = code.replace(
+        "        if answer_of(action) == self.answer:",
+        f"""
+        given = answer_of(action)
+        try:
+            ok = given == self.answer or {condition}
+        except re.error:
+            ok = False
+        if ok:""",
+    )
+    finding = judge("import re\n" + code, low_floor)
+    assert finding.outcome == "fail"
+    assert text in finding.message
