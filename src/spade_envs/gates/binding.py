@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
-
 from spade_envs.gates.finding import NO_REFERENCE, Finding, failed, passed, skipped, warned
 from spade_envs.gates.floors import confirm
 from spade_envs.gates.policies import script
@@ -67,14 +65,15 @@ def _shares(subject: Subject) -> dict[int, dict[Actions, float]]:
     same: dict[Case, list[float]] = {}
     others: dict[Case, list[int]] = {}
     for level in subject.floor_levels:
-        traces = subject.references(level)
+        rows: dict[Actions, list[Trace]] = {}
+        for trace in subject.references(level):
+            rows.setdefault(trace.actions, []).append(trace)
         edge = level in (subject.levels[0], subject.levels[-1])
-        counts = Counter(trace.actions for trace in traces)
-        for actions, _ in counts.most_common(ANSWERS if edge else ANSWERS_BETWEEN):
-            alike = [trace for trace in traces if trace.actions == actions]
-            same[level, actions] = [subject.score(trace) for trace in alike[1:]]
-            left = {trace.seed for trace in alike}
-            others[level, actions] = [t.seed or 0 for t in traces if t.seed not in left]
+        frequent = sorted(rows, key=lambda actions: -len(rows[actions]))
+        for actions in frequent[: ANSWERS if edge else ANSWERS_BETWEEN]:
+            same[level, actions] = [subject.score(trace) for trace in rows[actions][1:]]
+            left = {trace.seed for trace in rows[actions]}
+            others[level, actions] = [seed for seed in subject.seeds if seed not in left]
     scores: dict[Case, list[float]] = {case: [] for case in others}
     for part in (slice(0, SCREEN), slice(SCREEN, None)):
         wanted = [case for case in others if part.start == 0 or any(scores[case])]

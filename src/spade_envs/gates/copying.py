@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from spade_envs.gates.finding import Finding, failed
 from spade_envs.gates.hints import Way, copies, way_name
 from spade_envs.gates.lane import Job
@@ -10,7 +12,9 @@ from spade_envs.gates.reference import wins
 from spade_envs.gates.stats import Rate
 from spade_envs.gates.subject import Subject, answer_forms
 from spade_envs.gates.thresholds import LEAK_SHARE
+from spade_envs.gates.trace import Trace
 
+SEEDS = 3
 MOST_PIECES = 40
 Said = dict[int, dict[Way, tuple[str, ...]]]
 
@@ -23,32 +27,41 @@ def copied_piece(subject: Subject, level: int) -> Finding | None:
     """
     if subject.interface.kind == "tool" or level not in subject.edge_levels:
         return None
+    if subject.depth == "quick":
+        return None
     if any(len(trace.actions) != 1 for trace in subject.references(level)):
         return None
-    form = answer_forms(subject, level)[0]
-    said: Said = {
-        trace.seed or 0: {
-            way: text
-            for way, text in copies(trace.start.observation, form).items()
-            if len(text) == 1
-        }
-        for trace in subject.starts(level)
-    }
-    seed = subject.seeds[0 if level == subject.levels[0] else 1]
-    rows = list(said.values())[:3]
+    few = subject.starts(level)[:SEEDS]
+    said = _pieces(subject, few)
+    seed = few[0 if level == subject.levels[0] else 1].seed or 0
+    rows = said.values()
     varied = [way for way, text in said[seed].items() if any(row.get(way) != text for row in rows)]
     ways = {said[seed][way]: way for way in reversed(varied)}
     tried = list(ways)[-MOST_PIECES:]
     traces = subject.replays([(level, seed, text) for text in tried])
     for text, trace in zip(tried, traces, strict=True):
         if wins(subject, trace):
-            finding = _judged(subject, level, ways[text], said)
+            finding = _judged(subject, level, ways[text])
             if finding is not None:
                 return finding
     return None
 
 
-def _judged(subject: Subject, level: int, way: Way, said: Said) -> Finding | None:
+def _pieces(subject: Subject, starts: Sequence[Trace]) -> Said:
+    """Return the messages by seed and by where in the first observation they are copied from."""
+    form = answer_forms(subject, starts[0].level)[0]
+    return {
+        trace.seed or 0: {
+            way: text
+            for way, text in copies(trace.start.observation, form).items()
+            if len(text) == 1
+        }
+        for trace in starts
+    }
+
+
+def _judged(subject: Subject, level: int, way: Way) -> Finding | None:
+    said = _pieces(subject, subject.starts(level))
     seeds = list(said)
     turned = [*seeds[1:], *seeds[:1]]
     played = []

@@ -109,7 +109,7 @@ def seed_and_level_matter(subject: Subject) -> Finding:
                 make = warned if subject.trusted_imports else failed
                 return make(
                     f"levels {level - 1} and {level} give the same task for {same:.0%} of the "
-                    "seeds; what is shown or paid must change with the level, or declare fewer levels",
+                    "seeds; what is shown or paid must change with the level, or declare fewer",
                     levels=[level - 1, level],
                     same_share=same,
                     seed=seeds[0],

@@ -225,7 +225,7 @@ def _replies(subject: Subject, field: Field) -> Iterator[tuple[int, str, str]]:
 def _told_in_task(level: int, fields: Sequence[Field]) -> Finding | None:
     """Fail if a value that is handed in stands in the task, marked as what is looked for."""
     for field in fields:
-        hits = [case for case in field.cases if _marked(case.answer).search(case.shown)]
+        hits = [case for case in field.cases if _is_marked(case.answer, case.shown)]
         if len(hits) >= max(MIN_LEAK_SEEDS, LEAK_SHARE * len(field.cases)):
             return failed(
                 f"the value of {field.name!r} stands in {_TASK}, marked as the answer, for "
@@ -238,9 +238,17 @@ def _told_in_task(level: int, fields: Sequence[Field]) -> Finding | None:
     return None
 
 
-def _marked(value: str) -> re.Pattern[str]:
-    marks = r"\b(?:debug|internal|(?:answer|solution|truth|expected|gold)\s*(?:is|=|:))"
-    return re.compile(rf"{marks}[^\n.;]{{0,24}}?(?<!\w){re.escape(value)}(?!\w)", re.IGNORECASE)
+def _is_marked(value: str, text: str) -> bool:
+    """Whether a text says shortly before a value that it is what is looked for."""
+    if value not in text:
+        return False
+    found = rf"[^\n.;]{{0,24}}?(?<!\w){re.escape(value)}(?!\w)"
+    return any(re.compile(found).match(text, mark.end()) for mark in _MARK.finditer(text))
+
+
+_MARK = re.compile(
+    r"\b(?:debug|internal|(?:answer|solution|truth|expected|gold)\s*(?:is|=|:))", re.IGNORECASE
+)
 
 
 def _tells_apart(told: Mapping[int, str]) -> bool:

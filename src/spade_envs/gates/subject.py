@@ -326,9 +326,10 @@ class Subject:
         What the reference of that very seed does was played already.
         """
         for level, seed, actions in wanted:
-            own = self._references.get((level, seed))
-            if own is not None and own.actions == actions:
-                self._replays.setdefault((level, seed, actions), own)
+            if self._solutions.get((level, seed)) == actions:
+                own = self._references.get((level, seed))
+                if own is not None:
+                    self._replays.setdefault((level, seed, actions), own)
         missing = [key for key in dict.fromkeys(wanted) if key not in self._replays]
         jobs = [Job(level, seed, script(actions)) for level, seed, actions in missing]
         for key, trace in zip(missing, self.plain.run(jobs, fresh=False), strict=True):
