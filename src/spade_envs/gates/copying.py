@@ -22,10 +22,10 @@ Said = dict[int, dict[Way, tuple[str, ...]]]
 def copied_piece(subject: Subject, level: int) -> Finding | None:
     """Return a failure if a line, number, word or phrase at a fixed place of the task wins.
 
-    Pieces that differ from seed to seed are tried on one seed, and what won there on all of them,
-    also in place of another seed's.
+    Pieces that differ from seed to seed are tried on one seed of the highest level, and what won
+    there on all of them, also in place of another seed's.
     """
-    if subject.interface.kind == "tool" or level not in subject.edge_levels:
+    if subject.interface.kind == "tool" or level != subject.levels[-1]:
         return None
     if subject.depth == "quick":
         return None
@@ -33,7 +33,7 @@ def copied_piece(subject: Subject, level: int) -> Finding | None:
         return None
     few = subject.starts(level)[:SEEDS]
     said = _pieces(subject, few)
-    seed = few[0 if level == subject.levels[0] else 1].seed or 0
+    seed = few[0].seed or 0
     rows = said.values()
     varied = [way for way, text in said[seed].items() if any(row.get(way) != text for row in rows)]
     ways = {said[seed][way]: way for way in reversed(varied)}

@@ -217,3 +217,36 @@ def test_degenerate_answers_are_tried(condition, text):
     finding = judge("import re\n" + code, low_floor)
     assert finding.outcome == "fail"
     assert text in finding.message
+
+
+CORRIDOR = '''
+from spade_envs.api import TextEnv, answer_of
+
+
+class Corridor(TextEnv):
+    """Turn left, right or ahead at each of nine junctions."""
+
+    max_turns = 40
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed, options=options)
+        self.path, self.at = [self.draw(["left", "right", "ahead"]) for _ in range(9)], 0
+        return f"Go left, right or ahead, as the signs say. Sign: {self.path[0][0]}", {}
+
+    def step(self, action):
+        if answer_of(action) != self.path[self.at]:
+            return WRONG
+        self.at += 1
+        return self.win("Out.") if self.at == 9 else self.go_on(f"Sign: {self.path[self.at][0]}")
+
+    def solution(self):
+        return self.path[self.at:]
+'''
+
+
+@pytest.mark.parametrize(
+    ("wrong", "outcome"), [('self.go_on("A wall.")', "fail"), ('self.lose("A hole.")', "pass")]
+)
+def test_moves_that_can_be_gone_through_since_wrong_ones_are_free_fail(wrong, outcome):
+    finding = judge(CORRIDOR.replace("WRONG", wrong), low_floor)
+    assert finding.outcome == outcome, finding
