@@ -36,12 +36,16 @@ def copied_piece(subject: Subject, level: int) -> Finding | None:
     seed = few[0].seed or 0
     rows = said.values()
     varied = [way for way, text in said[seed].items() if any(row.get(way) != text for row in rows)]
-    ways = {said[seed][way]: way for way in reversed(varied)}
-    tried = list(ways)[-MOST_PIECES:]
+    ways: dict[tuple[str, ...], list[Way]] = {}
+    for way in varied:
+        ways.setdefault(said[seed][way], []).append(way)
+    tried = list(ways)[:MOST_PIECES]
     traces = subject.replays([(level, seed, text) for text in tried])
-    for text, trace in zip(tried, traces, strict=True):
-        if wins(subject, trace):
-            finding = _judged(subject, level, ways[text])
+    won = [text for text, trace in zip(tried, traces, strict=True) if wins(subject, trace)]
+    for way in [way for text in won for way in ways[text]]:
+        others = [(level, one, row[way]) for one, row in said.items() if way in row]
+        if all(wins(subject, trace) for trace in subject.replays(others)):
+            finding = _judged(subject, level, way)
             if finding is not None:
                 return finding
     return None
