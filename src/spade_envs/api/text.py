@@ -30,7 +30,7 @@ class TextEnv(gym.Env[str, str]):
     max_turns: ClassVar[int] = 16
     """Steps after which an unfinished episode is truncated."""
     reward_range: ClassVar[tuple[float, float]] = (0.0, 1.0)
-    """Least and greatest return of one episode."""
+    """Least and greatest return of one episode; `solution()` has to reach the greatest."""
     self_paced: ClassVar[bool] = False
     """True for adapted foreign classes, which keep their own pace and end."""
 

@@ -11,7 +11,7 @@ from spade_envs.api.answers import answer_of
 from spade_envs.gates.finding import NO_REFERENCE, Finding, failed, passed, skipped
 from spade_envs.gates.lane import Job
 from spade_envs.gates.policies import script
-from spade_envs.gates.reference import final_answer, wins
+from spade_envs.gates.reference import answer_in, wins
 from spade_envs.gates.subject import Subject
 from spade_envs.gates.thresholds import ALTERNATIVE_SEEDS, MIN_REFUSED_SEEDS
 from spade_envs.gates.trace import Trace
@@ -49,7 +49,9 @@ def accepts_alternatives(subject: Subject) -> Finding:
         cases: list[Case] = []
         for trace in traces:
             cases += _offered(subject, trace, traces)
-            cases += [("the prompt (any order)", trace, said) for said in _reordered(trace)]
+            cases += [
+                ("the prompt (any order)", trace, said) for said in _reordered(subject, trace)
+            ]
         jobs = [Job(level, trace.seed, script(said)) for _, trace, said in cases]
         lost: dict[str, list[Trace]] = {}
         for (whose, _, _), again in zip(cases, subject.plain.run(jobs, fresh=False), strict=True):
@@ -76,9 +78,9 @@ def _offered(subject: Subject, trace: Trace, traces: list[Trace]) -> Iterator[Ca
     if not _OFFERS.search(subject.source.code):
         return
     lane = subject.plain
-    own = final_answer(trace.actions)
+    own = answer_in(subject, trace.actions)
     candidates = [] if own is None else [*_permuted(own), *_commuted(own)]
-    others = {final_answer(other.actions) for other in traces if other.seed != trace.seed}
+    others = {answer_in(subject, other.actions) for other in traces if other.seed != trace.seed}
     foreign = sorted(text for text in others if text and text != own)
     live = lane.begin([Job(trace.level, trace.seed, script(trace.actions))], fresh=False)[0]
     ways = lane.worker.probe(live.instance, "alternatives", {}) if not live.over else None
@@ -112,9 +114,9 @@ def _said(trace: Trace, own: str, text: str) -> tuple[str, ...]:
     return (*trace.actions[:-1], changed)
 
 
-def _reordered(trace: Trace) -> Iterator[tuple[str, ...]]:
+def _reordered(subject: Subject, trace: Trace) -> Iterator[tuple[str, ...]]:
     """Yield the reference with its last answer's items in another order, if any will do."""
-    own = final_answer(trace.actions)
+    own = answer_in(subject, trace.actions)
     if own is None or not _any_order_will_do(trace.start.observation):
         return
     for text in _permuted(own):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from spade_envs.gates.finding import NO_REFERENCE, Finding, failed, passed, skipped, warned
 from spade_envs.gates.floors import confirm
 from spade_envs.gates.policies import script
-from spade_envs.gates.reference import final_answer, wins
+from spade_envs.gates.reference import answer_in, wins
 from spade_envs.gates.stats import Rate
 from spade_envs.gates.subject import Sample, Subject, answer_forms
 from spade_envs.gates.thresholds import CONFIRM_PAIRS, CONSTANT_FAIL, CROSS_SEED_FAIL
@@ -26,6 +26,8 @@ MIN_OTHERS = 5
 
 
 Actions = tuple[str, ...]
+Case = tuple[int, Actions]
+"""Level and reference."""
 
 
 def no_best_constant(subject: Subject) -> Finding:
@@ -44,7 +46,8 @@ def no_best_constant(subject: Subject) -> Finding:
                     f"one fixed answer earns {share:.0%} over the seeds of level {level}; "
                     "enlarge the answer space or compare with the instance's own answer",
                     level=level,
-                    best_constant=rate.as_json(),
+                    best_constant={**best, str(level): round(share, 4)},
+                    floor=rate.as_json(),
                     actions=[clip(action) for action in winner[:8]],
                 )
         best[str(level)] = round(share, 4)
@@ -54,20 +57,24 @@ def no_best_constant(subject: Subject) -> Finding:
 
 
 def _shares(subject: Subject) -> dict[int, dict[Actions, float]]:
-    """Return, by level, the mean score of each reference on the other seeds' tasks.
+    """Return, by level, the mean score of each reference on the other seeds, frequent ones first.
 
-    A reference that earns nothing on the first few seeds is not played on the rest.
+    A reference that earns nothing on the first few seeds with another reference is not played on
+    the rest of them.
     """
-    others: dict[tuple[int, Actions], list[int]] = {}
+    same: dict[Case, list[float]] = {}
+    others: dict[Case, list[int]] = {}
     for level in subject.floor_levels:
-        traces = subject.references(level)
-        tasks = {trace.seed or 0: subject.task_key(trace) for trace in traces}
+        rows: dict[Actions, list[Trace]] = {}
+        for trace in subject.references(level):
+            rows.setdefault(trace.actions, []).append(trace)
         edge = level in (subject.levels[0], subject.levels[-1])
-        distinct = {trace.actions: trace for trace in traces}
-        for trace in list(distinct.values())[: ANSWERS if edge else ANSWERS_BETWEEN]:
-            own = tasks[trace.seed or 0]
-            others[level, trace.actions] = [seed for seed in tasks if tasks[seed] != own]
-    scores: dict[tuple[int, Actions], list[float]] = {case: [] for case in others}
+        frequent = sorted(rows, key=lambda actions: -len(rows[actions]))
+        for actions in frequent[: ANSWERS if edge else ANSWERS_BETWEEN]:
+            same[level, actions] = [subject.score(trace) for trace in rows[actions][1:]]
+            left = {trace.seed for trace in rows[actions]}
+            others[level, actions] = [seed for seed in subject.seeds if seed not in left]
+    scores: dict[Case, list[float]] = {case: [] for case in others}
     for part in (slice(0, SCREEN), slice(SCREEN, None)):
         wanted = [case for case in others if part.start == 0 or any(scores[case])]
         played = [(case, seed) for case in wanted for seed in others[case][part]]
@@ -76,13 +83,14 @@ def _shares(subject: Subject) -> dict[int, dict[Actions, float]]:
             scores[case].append(subject.score(trace))
     found: dict[int, dict[Actions, float]] = {}
     for (level, actions), seeds in others.items():
-        share = sum(scores[level, actions]) / len(seeds) if seeds else 0.0
+        earned, count = same[level, actions], len(same[level, actions]) + len(seeds)
+        share = (sum(earned) + sum(scores[level, actions])) / count if count else 0.0
         found.setdefault(level, {})[actions] = share
     return found
 
 
 def bound_to_its_seed(subject: Subject) -> Finding:
-    """L3.5: the reference of one seed does not win on another seed's different task."""
+    """L3.5: the reference of one seed does not win on other seeds."""
     if not subject.has_reference:
         return skipped(NO_REFERENCE)
     shares: dict[str, Json] = {}
@@ -144,7 +152,7 @@ def _played(subject: Subject, samples: dict[int, list[Sample]]) -> dict[int, lis
 def _hedged(subject: Subject, level: int) -> list[Sample]:
     """Return episodes whose last answer has those of other seeds around it."""
     traces = subject.references(level)
-    answers = [final_answer(trace.actions) for trace in traces]
+    answers = [answer_in(subject, trace.actions) for trace in traces]
     form = answer_forms(subject, level)[0]
     samples = []
     for position, (trace, own) in enumerate(zip(traces, answers, strict=True)):
@@ -158,7 +166,7 @@ def _hedged(subject: Subject, level: int) -> list[Sample]:
 
 
 def _swapped(subject: Subject, level: int, *, further: bool = False) -> list[Sample]:
-    """Return episodes in which a seed is answered with the reference of another task.
+    """Return episodes in which a seed is answered with the reference of another one.
 
     Those of `further` seeds are fresh, and more.
     """
@@ -167,6 +175,6 @@ def _swapped(subject: Subject, level: int, *, further: bool = False) -> list[Sam
     for position, trace in enumerate(traces):
         for offset in OFFSETS:
             other = traces[(position + offset) % len(traces)]
-            if subject.task_key(other) != subject.task_key(trace):
+            if other.seed != trace.seed:
                 samples.append((level, other.seed or 0, trace.actions))
     return samples

@@ -72,6 +72,7 @@ def _keys(text: str, core: str) -> tuple[str, ...]:
         keys.append("".join(map(str, raw)))
     if _is_number(text):
         keys.append("".join(number_words(int(text))))
+        keys.append("".join(_ONES[int(digit)] for digit in text))
     return tuple(key for key in keys if key)
 
 
@@ -99,6 +100,9 @@ def _disguises(answer: str) -> dict[str, str]:
         found["in hexadecimal"] = _alone(r"(?:0x)?" + r"[\s:]?".join(f"{b:02x}" for b in raw))
         found["as character codes"] = _alone(r"[\s,;-]+".join(map(str, raw)))
     if _is_number(text):
+        if len(text) >= MIN_LETTERS:
+            digits = r"[\W_]+".join(_ONES[int(digit)] for digit in text)
+            found["digit by digit in words"] = _alone(digits)
         found["in words"] = _alone(r"(?:[\s-]|\band\b)*".join(number_words(int(text))))
     return found
 

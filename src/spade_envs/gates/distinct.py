@@ -11,14 +11,14 @@ from spade_envs.gates.policies import script
 from spade_envs.gates.probes import DIGITS, scripts
 from spade_envs.gates.subject import Subject
 from spade_envs.gates.thresholds import MAX_SAME_ACROSS_LEVELS, MIN_DISTINCT, MIN_DISTINCT_SHARE
-from spade_envs.gates.trace import Trace
+from spade_envs.gates.trace import Trace, clip
 from spade_envs.types import Json
 
 
 def different_tasks(subject: Subject) -> Finding:
     """L2.5: the seeds of every level give enough different tasks."""
     counts: dict[str, Json] = {}
-    wanted = max(MIN_DISTINCT, math.ceil(MIN_DISTINCT_SHARE * subject.seed_count))
+    wanted = max(MIN_DISTINCT, 1 + math.floor(MIN_DISTINCT_SHARE * subject.seed_count))
     if _deaf(subject):
         return skipped(CANNOT_TELL)
     for level in subject.levels:
@@ -109,9 +109,13 @@ def seed_and_level_matter(subject: Subject) -> Finding:
                 make = warned if subject.trusted_imports else failed
                 return make(
                     f"levels {level - 1} and {level} give the same task for {same:.0%} of the "
-                    "seeds; read self.level in reset(), or declare fewer levels",
+                    "seeds; what is shown or paid must change with the level, or declare fewer",
                     levels=[level - 1, level],
                     same_share=same,
+                    seed=seeds[0],
+                    first_observations=[
+                        clip(subject.starts(one)[0].start.observation) for one in (last, level)
+                    ],
                 )
         before, last = tasks, level
     return passed("seed and level change the task")

@@ -106,7 +106,7 @@ def low_floor(subject: Subject) -> Finding:
     floors: dict[str, Json] = {}
     worst = Rate(0, 0, 0.0)
     for (level, guess), rate in _measured(subject).items():
-        worst = max(worst, rate, key=lambda one: one.mean)
+        worst = max(worst, rate, key=lambda one: (one.mean, one.trials))
         known = floors.get(str(level))
         if known is None or rate.mean > known["mean"]:
             floors[str(level)] = {"policy": guess.name, **rate.as_json()}
@@ -117,7 +117,7 @@ def low_floor(subject: Subject) -> Finding:
     if warning is not None:
         return Finding(warning.outcome, warning.message, {**warning.evidence, "levels": floors})
     return passed(
-        f"no ignorant policy earns more than {worst.mean:.0%}",
+        f"no ignorant policy earns more than {worst.mean:.0%} ({worst.trials} episodes)",
         floor=worst.as_json(),
         levels=floors,
     )

@@ -7,10 +7,11 @@ from collections.abc import Mapping, Sequence
 
 from spade_envs.api.calls import call, parse_calls
 from spade_envs.gates.disguise import spellings, spelt, squeezed
+from spade_envs.gates.fields import values_in
 from spade_envs.gates.finding import NO_REFERENCE, Finding, failed, passed, skipped, warned
 from spade_envs.gates.lane import Job
 from spade_envs.gates.policies import script, tokens
-from spade_envs.gates.reference import final_answer, wins
+from spade_envs.gates.reference import answer_in, wins
 from spade_envs.gates.stats import Rate
 from spade_envs.gates.subject import Form, Subject, answer_forms
 from spade_envs.gates.thresholds import (
@@ -47,7 +48,7 @@ def hint_withholds_answer(subject: Subject) -> Finding:
             for trace in subject.references(level, list(hints))
             if wins(subject, trace) and trace.seed is not None
         ]
-        for name, secret in secrets_of(traces):
+        for name, secret in secrets_of(traces, calls=subject.interface.kind == "tool"):
             found = _stands(hints, secret)
             if found is not None:
                 place, how, seeds = found
@@ -79,9 +80,22 @@ def _stands(
             for place in _places(hints[seed], pattern):
                 found.setdefault((place, how), []).append(seed)
     for (place, how), at in found.items():
-        if len(at) >= needed and len({secret[seed] for seed in at}) >= MIN_LEAK_ANSWERS:
+        if len(at) < needed or len({secret[seed] for seed in at}) < MIN_LEAK_ANSWERS:
+            continue
+        if not _tells_all_alike(hints, secret, place, at):
             return place, how, at
     return None
+
+
+def _tells_all_alike(
+    hints: Mapping[int, str], secret: Mapping[int, str], place: Place, seeds: Sequence[int]
+) -> bool:
+    """Whether most hints hold the answers of other seeds at that place, too, as a legend does."""
+    legends = 0
+    for seed in seeds:
+        others = {secret[other] for other in seeds} - {secret[seed]}
+        legends += any(place in _places(hints[seed], spelt(other)) for other in others)
+    return 2 * legends > len(seeds)
 
 
 def _places(text: str, pattern: str) -> set[Place]:
@@ -108,6 +122,7 @@ def _tells_all(
 
     What the agent is shown at the start or told by the user is no secret.
     """
+    tools = subject.interface.kind == "tool"
     told = 0
     example: Trace | None = None
     for trace in traces:
@@ -115,11 +130,12 @@ def _tells_all(
             return None
         users = [str(got.info.get("user", "")) for _, got in trace.steps]
         shown = "\n".join([trace.start.observation, *users])
-        hidden = {value for value in leaves(trace.actions) if value not in shown}
+        values = leaves(trace.actions) if tools else values_in(subject, trace.actions[-1])
+        hidden = {value for value in values if value not in shown}
         text = hints.get(trace.seed or 0, "")
         if hidden and all(re.search(spelt(value), text, re.IGNORECASE) for value in hidden):
             told, example = told + 1, trace
-    last = {final_answer(trace.actions) for trace in traces}
+    last = {answer_in(subject, trace.actions) for trace in traces} if tools else set()
     if example is None or len(last) > 1 or told < max(MIN_LEAK_SEEDS, LEAK_SHARE * len(traces)):
         return None
     return failed(
@@ -147,7 +163,7 @@ def hint_copy_earns_nothing(subject: Subject) -> Finding:
             if gain <= HINT_COPY_WARN:
                 continue
             text = (
-                f"an agent that copies {_way_name(way)} of the hint earns {rate.mean:.0%} at level "
+                f"an agent that copies {way_name(way)} of the hint earns {rate.mean:.0%} at level "
                 f"{level}, and {other.mean:.0%} with another seed's hint; tell the way, not the "
                 "answer"
             )
@@ -169,7 +185,7 @@ def _promising(subject: Subject, level: int) -> list[Way]:
     if len(hints) < len(seeds):
         return []
     form = answer_forms(subject, level)[0]
-    said = {seed: _copies(hint, form) for seed, hint in hints.items()}
+    said = {seed: copies(hint, form) for seed, hint in hints.items()}
     fixed = {form(w) for w in set.intersection(*(set(tokens(h)) for h in hints.values()))}
     varied = [way for way in said[seeds[0]] if len({said[s].get(way) for s in seeds}) > 1]
     plays = {
@@ -192,7 +208,7 @@ def _measured(subject: Subject, level: int, way: Way) -> tuple[Rate, Rate, Trace
     """Return what copying earns with the seed's own hint, with another seed's, and an episode."""
     hints = subject.hints(level, subject.seeds)
     form = answer_forms(subject, level)[0]
-    said = {seed: _copies(hint, form).get(way, ("",)) for seed, hint in hints.items()}
+    said = {seed: copies(hint, form).get(way, ("",)) for seed, hint in hints.items()}
     seeds = list(said)
     own = [Job(level, seed, script(said[seed])) for seed in seeds]
     turned = [*seeds[1:], *seeds[:1]]
@@ -209,8 +225,8 @@ _CALL = re.compile(r"\b([A-Za-z_]\w*)\(([^()]*)\)")
 _PART = re.compile(r"[\n,;>\u2192]+|\bthen\b|\band\b|\s-+\s")
 
 
-def _copies(hint: str, form: Form) -> dict[Way, tuple[str, ...]]:
-    """Return what an agent could say after this hint, by the way in which it copies."""
+def copies(hint: str, form: Form) -> dict[Way, tuple[str, ...]]:
+    """Return what an agent could say after this hint or other text, by the way of copying."""
     found: dict[Way, tuple[str, ...]] = {}
 
     def note(kind: str, index: int, text: str) -> None:
@@ -262,6 +278,7 @@ def _arguments(text: str) -> dict[str, str | int]:
     return found
 
 
-def _way_name(way: Way) -> str:
+def way_name(way: Way) -> str:
+    """Return a way of copying in words."""
     kind, index = way
     return f"the {kind}" if kind in ("whole", "parts", "calls", "lines") else f"{kind} {index}"

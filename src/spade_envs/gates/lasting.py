@@ -68,13 +68,15 @@ def _changed(subject: Subject) -> list[str]:
         seen.append(found if isinstance(found, dict) else {})
     lane.give(level, taken, keep=not live.over)
     first, last = seen[0], seen[-1]
-    return [place for place, value in last.items() if first.get(place, value) != value]
+    return [place for place, value in last.items() if first.get(place) != value]
 
 
 def _moved(subject: Subject, lane: Lane, changed: list[str]) -> tuple[dict[str, Json], int]:
     """Return the first difference that moving the places on brings, and by how much."""
     level, seed = subject.levels[-1], subject.seeds[0]
     base = subject.samples(level, [seed])
+    # What is empty at first has nothing to grow by, so an episode is played before.
+    lane.run([Job(level, seed, script(base[-1][0]))], fresh=False)
     for by in LASTING_JUMPS:
         live = lane.begin([Job(level, seed, script(()))], fresh=False)[0]
         if live.over:

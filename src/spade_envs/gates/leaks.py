@@ -7,11 +7,13 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
 from spade_envs.api.tool_env import same_answer
+from spade_envs.gates.copying import copied_piece
 from spade_envs.gates.disguise import spellings, squeezed
+from spade_envs.gates.fields import Field, fields_of
 from spade_envs.gates.finding import Finding, failed, passed, warned
 from spade_envs.gates.lane import Job
 from spade_envs.gates.policies import Policy, View, boxed, constant, script, tokens
-from spade_envs.gates.reference import final_answer, wins
+from spade_envs.gates.reference import answer_in, wins
 from spade_envs.gates.subject import Form, Subject, answer_forms
 from spade_envs.gates.thresholds import LEAK_SHARE, MIN_LEAK_ANSWERS, MIN_LEAK_SEEDS
 from spade_envs.gates.trace import Trace, clip
@@ -36,7 +38,7 @@ def no_leak(subject: Subject) -> Finding:
     for level in subject.levels:
         # A reference tells what to look for; copying blindly is then for deep checks.
         blind = not subject.has_reference or subject.depth == "deep"
-        for search in (_copied_from_place, _tainted) if blind else (_tainted,):
+        for search in (_copied_from_place, _tainted) if blind else (_tainted, copied_piece):
             leak = search(subject, level)
             if leak is not None and leak.outcome == "fail":
                 return leak
@@ -157,21 +159,96 @@ def _tainted(subject: Subject, level: int) -> Finding | None:
     return _tainted_on(subject, level, [*few, *subject.other_seeds(TAINT_FURTHER)])
 
 
+_Asked = tuple[str, dict[int, str], tuple[tuple[int, str, str], ...]]
+"""What is looked for, under which name, and replies where only this one is looked for."""
+
+
 def _tainted_on(subject: Subject, level: int, seeds: Sequence[int]) -> Finding | None:
     traces = [trace for trace in subject.references(level, seeds) if wins(subject, trace)]
-    secrets = [("the answer", core) for core in cores(_answers(traces))]
-    secrets += [item for item in secrets_of(traces) if item[0] == ALL_ACTIONS]
-    secrets = [(name, told) for name, told in secrets if _tells_apart(told)]
-    if not secrets:
+    secrets = [("the answer", core) for core in cores(_answers(subject, traces))]
+    secrets += [
+        item
+        for item in secrets_of(traces, calls=subject.interface.kind == "tool")
+        if item[0] == ALL_ACTIONS
+    ]
+    fields = fields_of(subject, level, seeds) if level in subject.edge_levels else []
+    marked = _told_in_task(level, fields)
+    if marked is not None:
+        return marked
+    fields = [field for field in fields if field.hidden]
+    asked: list[_Asked] = [(name, told, ()) for name, told in secrets]
+    asked += [
+        (f"the value of {field.name!r}", field.answers, tuple(_replies(subject, field)))
+        for field in fields
+    ]
+    asked = [case for case in asked if _tells_apart(case[1])]
+    if not asked:
         return None
     shown = list(_channels(subject, level, [trace.seed or 0 for trace in traces]))
     warning: Finding | None = None
-    for name, told in secrets:
-        found = _tainted_by(level, name, told, shown)
+    for name, told, replies in asked:
+        found = _tainted_by(level, name, told, [*shown, *replies])
         if found is not None and found.outcome == "fail":
-            return found
+            if not _only_to_remember(subject, level, traces, found):
+                return found
+            found = warned(found.message, **found.evidence)
         warning = warning or found
     return warning
+
+
+def _only_to_remember(subject: Subject, level: int, traces: Sequence[Trace], leak: Finding) -> bool:
+    """Whether the task shows a last answer that is worth nothing without others before it."""
+    if leak.evidence["channel"] != _TASK or _GIVEN_AWAY.search(str(leak.evidence["after"])):
+        return False
+    long = [trace for trace in traces if len(trace.actions) > 1]
+    if len({trace.actions[:-1] for trace in long}) < max(MIN_LEAK_ANSWERS, len(traces) // 2):
+        return False
+    turned = [*long[1:], *long[:1]]
+    said = [
+        (level, one.seed or 0, (*other.actions[:-1], one.actions[-1]))
+        for one, other in zip(long, turned, strict=True)
+    ]
+    said += [(level, trace.seed or 0, trace.actions[-1:]) for trace in long]
+    return not any(subject.score(trace) > 0 for trace in subject.replays(said))
+
+
+def _replies(subject: Subject, field: Field) -> Iterator[tuple[int, str, str]]:
+    """Yield seed, channel and text of the replies where one value was another seed's."""
+    wrong = [(case, text) for case in field.cases if (text := field.other(case)) is not None]
+    jobs = [field.job(case, text) for case, text in wrong]
+    for (case, _), trace in zip(wrong, subject.plain.run(jobs, fresh=False), strict=True):
+        for action, got in trace.steps[case.position :]:
+            if not got.done and case.answer not in action:
+                yield case.seed, _REPLY, got.observation
+
+
+def _told_in_task(level: int, fields: Sequence[Field]) -> Finding | None:
+    """Fail if a value that is handed in stands in the task, marked as what is looked for."""
+    for field in fields:
+        hits = [case for case in field.cases if _is_marked(case.answer, case.shown)]
+        if len(hits) >= max(MIN_LEAK_SEEDS, LEAK_SHARE * len(field.cases)):
+            return failed(
+                f"the value of {field.name!r} stands in {_TASK}, marked as the answer, for "
+                f"{len(hits)} of {len(field.cases)} seeds at level {level}; do not show it",
+                level=level,
+                channel=_TASK,
+                answers={str(case.seed): clip(case.answer) for case in hits[:3]},
+                shown=clip(hits[0].shown),
+            )
+    return None
+
+
+def _is_marked(value: str, text: str) -> bool:
+    """Whether a text says shortly before a value that it is what is looked for."""
+    if value not in text:
+        return False
+    found = rf"[^\n.;]{{0,24}}?(?<!\w){re.escape(value)}(?!\w)"
+    return any(re.compile(found).match(text, mark.end()) for mark in _MARK.finditer(text))
+
+
+_MARK = re.compile(
+    r"\b(?:debug|internal|(?:answer|solution|truth|expected|gold)\s*(?:is|=|:))", re.IGNORECASE
+)
 
 
 def _tells_apart(told: Mapping[int, str]) -> bool:
@@ -193,17 +270,18 @@ def _tainted_by(
             if isinstance(found, str):
                 texts[channel] = found
     warning: Finding | None = None
+    task = next((found for _, channel, found in seen if channel == _TASK), "")
     in_task = any(channel == _TASK for channel, _, _ in places)
     for (channel, mark, how), hits in places.items():
         if len(hits) < needed or len(set(hits.values())) < MIN_LEAK_ANSWERS:
             continue
-        shown = texts.get(channel, "")
+        shown = texts.get(channel, "") if channel != _REPLY else str(task)
         if shown and how and _TRANSFORMS[how].search(shown):
             continue  # to write it so, or to read it, may be the task itself
         if channel == _RESULT and (how or not _GIVEN_AWAY.search(mark)):
             continue  # tools are there to show what the answer is made of
         told_to_do = name == ALL_ACTIONS and not how and in_task
-        sure = not shown or not (how or told_to_do) or _TELLTALE.search(mark)
+        sure = not shown or not (how or told_to_do) or channel == _REPLY or _TELLTALE.search(mark)
         finding = (failed if sure else warned)(
             f"{name} stands {how or 'as it is'} in {channel} after {mark!r} for {len(hits)} of "
             f"{len(answers)} seeds at level {level}; do not show it before it is earned",
@@ -227,6 +305,7 @@ _TRANSFORMS = {
         "in base64": r"base ?64|decod|encod",
         "in hexadecimal": r"\bhex|decod|encod|bytes?\b|ascii",
         "as character codes": r"ascii|unicode|\bcodes?\b|character|decod",
+        "digit by digit in words": r"\bwords?\b|spell|digit by digit|numeral",
         "in words": r"\bwords?\b|spell|written|numeral",
     }.items()
 }
@@ -241,11 +320,11 @@ _TELLTALE = re.compile(
 _GIVEN_AWAY = re.compile(r"debug|expect|solution|answer|target|gold|secret", re.IGNORECASE)
 
 
-def _answers(traces: Sequence[Trace]) -> dict[int, str]:
+def _answers(subject: Subject, traces: Sequence[Trace]) -> dict[int, str]:
     """Return each seed's answer: of the last action, or of an earlier one if that never varies."""
     for left_out in range(min((len(trace.actions) for trace in traces), default=0)):
         found = {
-            trace.seed or 0: final_answer(trace.actions[: len(trace.actions) - left_out])
+            trace.seed or 0: answer_in(subject, trace.actions[: len(trace.actions) - left_out])
             for trace in traces
         }
         answers = {seed: answer for seed, answer in found.items() if answer is not None}
@@ -287,7 +366,7 @@ def _channels(
     for trace in lane.run(jobs, fresh=False):
         for _, got in trace.steps:
             if not got.done:
-                yield trace.seed or 0, "the reply to a wrong answer", got.observation
+                yield trace.seed or 0, _REPLY, got.observation
             yield trace.seed or 0, "the info after a wrong answer", _leaves(subject, got.info)
             if got.fault is not None:
                 shown = f"{got.fault.message}\n{got.fault.traceback}"
@@ -295,6 +374,7 @@ def _channels(
 
 
 _TASK = "the first observation"
+_REPLY = "the reply to a wrong answer"
 _RESULT = "a tool's result"
 
 

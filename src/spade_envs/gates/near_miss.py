@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from spade_envs.api.tool_env import same_answer
 from spade_envs.gates.alternatives import ANY_ORDER
+from spade_envs.gates.fields import Field, fields_of, json_answer
 from spade_envs.gates.finding import NO_REFERENCE, Finding, failed, passed, skipped, warned
 from spade_envs.gates.misses import (
     EXTRA,
@@ -65,6 +66,7 @@ _COMPARED = re.compile(
     re.IGNORECASE,
 )
 """Prompts that may ask for any number in a range."""
+_WORD = re.compile(r"[\w.+-]+")
 _OPTION = re.compile(r"\(?[A-Za-z0-9][).:]\s")
 
 
@@ -98,7 +100,7 @@ def near_misses_lose(subject: Subject) -> Finding:
     """L3.6: perturbed references do not earn what the reference earns."""
     if not subject.has_reference:
         return skipped(NO_REFERENCE)
-    slots = answers_of(subject, subject.edge_levels)
+    slots = [*answers_of(subject, subject.edge_levels), *_fields(subject)]
     if not slots:
         return passed("the references give no answer in words that could be varied", played=0)
     played = [
@@ -106,13 +108,12 @@ def near_misses_lose(subject: Subject) -> Finding:
         for slot in slots
         for _, family, _, trace in _played(subject, slot, slot.cases[:SCREEN])
     ]
-    suspects: dict[tuple[int, str], None] = {}
+    suspects: dict[tuple[Slot, str], None] = {}
     for slot, family, trace in played:
         if wins(subject, trace):
-            suspects[slot.level, family] = None
+            suspects[slot, family] = None
     warning: Finding | None = None
-    for level, family in suspects:
-        slot = next(slot for slot in slots if slot.level == level)
+    for slot, family in suspects:
         if family == ORDER and not _order_counts(slot.cases):
             continue
         finding = _judged(subject, _measured(subject, slot, family))
@@ -132,7 +133,7 @@ def _any_answer_wins(subject: Subject, slot: Slot) -> Finding | None:
     Where the whole reference is one answer, L3.5 asks the same. Words that win as any others would
     are no answer.
     """
-    if all(len(case.actions) == 1 for case in slot.cases):
+    if isinstance(slot, Field) or all(len(case.actions) == 1 for case in slot.cases):
         return None
     if not any(wins(subject, trace) for _, trace in _with_others(subject, slot, SCREEN)):
         return None
@@ -173,6 +174,25 @@ def answers_of(subject: Subject, levels: Sequence[int]) -> list[Slot]:
     return [slot for slot in found if slot is not None and not slot.is_plan]
 
 
+def _fields(subject: Subject) -> list[Slot]:
+    """Return the places of values that have to be worked out and are handed in among others."""
+    found: list[Slot] = []
+    for level in subject.edge_levels:
+        slot = slot_of(subject, level)
+        if slot is None or any(map(json_answer, slot.cases[0].actions[-1:])):
+            found += [field for field in fields_of(subject, level) if _is_worked_out(field)]
+    return found
+
+
+def _is_worked_out(field: Field) -> bool:
+    """Whether nothing shows the value and it is one word or number; a message may be any text."""
+    return field.hidden and all(_WORD.fullmatch(case.answer) for case in field.cases)
+
+
+def _two_sided(kinds: set[str]) -> bool:
+    return any({f"+{near}", f"-{near}"} <= kinds for near in ("1", *(f"{n} %" for n in PER_CENT)))
+
+
 def _played(
     subject: Subject, slot: Slot, cases: Sequence[Case], family: str = ""
 ) -> list[tuple[Case, str, str, Trace]]:
@@ -193,7 +213,11 @@ def widened(subject: Subject, slot: Slot, count: int) -> Slot:
     missing = count - len(slot.cases)
     if missing <= 0:
         return slot
-    more = slot_of(subject, slot.level, [*subject.seeds, *subject.other_seeds(missing)])
+    seeds = [*subject.seeds, *subject.other_seeds(missing)]
+    if isinstance(slot, Field):
+        wider = fields_of(subject, slot.level, seeds)
+        return next((field for field in wider if field.path == slot.path), slot)
+    more = slot_of(subject, slot.level, seeds)
     return (
         more
         if more is not None and (more.before, more.after) == (slot.before, slot.after)
@@ -246,6 +270,8 @@ def _judged(subject: Subject, slack: _Slack) -> Finding | None:
         ranged = any(_COMPARED.search(case.shown) for case in slack.tried[:SCREEN])
         if ranged and not regular:
             return None
+        if isinstance(slack.slot, Field) and not _two_sided(kinds):
+            return None  # to order more than is needed may be as good
         sure = sure and (regular or any({f"+{n} %", f"-{n} %"} <= kinds for n in PER_CENT))
     elif family == ORDER:
         sure = "its items reversed" in kinds and takes_any_order(subject, slack.slot, slack.tried)

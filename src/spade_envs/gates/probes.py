@@ -63,6 +63,10 @@ HOSTILE: tuple[str, ...] = (
 """Strings that break careless parsers."""
 
 
+NONSENSE = (".*", "*", "0/0", "0, 0", "0 0 0", "()", "{}")
+"""Degenerate answers: a pattern that fits all, and numbers or lists that solve any equation."""
+
+
 def hostile(interface: Interface) -> tuple[str, ...]:
     """Return the hostile strings, and for a tool environment wrong calls of each of its tools."""
     return HOSTILE + tuple(text for schema in interface.tools for text in _bad_calls(schema))

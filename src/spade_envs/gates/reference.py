@@ -184,7 +184,7 @@ def harmless_variants(subject: Subject) -> Finding:
         for level in subject.levels
         for trace in subject.references(level, subject.seeds[: edges.get(level, 0)])
         if wins(subject, trace)
-        for name, severity, said in _variants(trace.actions)
+        for name, severity, said in _variants(subject, trace.actions)
     ]
     traces = subject.plain.run([job for _, _, job in cases], fresh=False)
     for (name, severity, _), trace in zip(cases, traces, strict=True):
@@ -206,9 +206,11 @@ def harmless_variants(subject: Subject) -> Finding:
     return passed(f"{len(cases)} harmless variants win", played=len(cases))
 
 
-def _variants(actions: tuple[str, ...]) -> Iterator[tuple[str, str, tuple[str, ...]]]:
+def _variants(
+    subject: Subject, actions: tuple[str, ...]
+) -> Iterator[tuple[str, str, tuple[str, ...]]]:
     """Yield name, severity and actions of each variant that changes something."""
-    kinds = [bool(parse_calls(action)) for action in actions]
+    kinds = [subject.holds_call(action) for action in actions]
     for table, wanted in ((TEXT_VARIANTS, False), (CALL_VARIANTS, True)):
         for name, (severity, change) in table.items():
             said = tuple(
@@ -219,8 +221,16 @@ def _variants(actions: tuple[str, ...]) -> Iterator[tuple[str, str, tuple[str, .
                 yield name, severity, said
 
 
-def final_answer(actions: tuple[str, ...]) -> str | None:
-    """Return the answer that the last action gives; None if it is a tool call or empty."""
-    if not actions or parse_calls(actions[-1]):
+def final_answer(actions: tuple[str, ...], *, calls: bool = True) -> str | None:
+    """Return the answer that the last action gives; None if it is a tool call or empty.
+
+    Without `calls`, what looks like a call is an answer.
+    """
+    if not actions or (calls and parse_calls(actions[-1])):
         return None
     return answer_of(actions[-1]) or None
+
+
+def answer_in(subject: Subject, actions: tuple[str, ...]) -> str | None:
+    """Return the answer that the last action gives; a call is one where there are no tools."""
+    return final_answer(actions, calls=subject.interface.kind == "tool")

@@ -7,7 +7,7 @@ paid is a suspect, and L3.3 then measures each suspect by itself.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from spade_envs.api.calls import finish
@@ -30,7 +30,7 @@ from spade_envs.gates.policies import (
     script,
     tokens,
 )
-from spade_envs.gates.probes import DIGITS, HOSTILE
+from spade_envs.gates.probes import DIGITS, HOSTILE, NONSENSE
 from spade_envs.gates.stats import Rate
 from spade_envs.gates.subject import Form, Subject, answer_forms
 from spade_envs.gates.trace import Trace
@@ -46,6 +46,8 @@ MOST_DIGITS = 12
 MOST_RANDOM_TURNS = 24
 """Turns of an agent that guesses anew each turn; in a tool environment a bare word says little."""
 MOST_COMMANDS = 6
+MOST_MOVES, MOVES_EACH = 6, 3
+"""Different actions of the references that are gone through, and how often each must come."""
 MOST_TOOLS = 16
 NUMBERS = " ".join(map(str, range(2000)))
 LETTERS = "etaoinsrhldcumfpgwybvkxjqz"
@@ -85,7 +87,8 @@ def screen(subject: Subject) -> Screened:
     ]
     if subject.depth != "quick":  # whoever pays for garbage pays for it on any seed
         level, seed = subject.levels[0], subject.seeds[0]
-        sweeps += [(level, part, seed) for part in _parts(list(dict.fromkeys(HOSTILE)))]
+        empty = map(answer_forms(subject, level)[0], NONSENSE)
+        sweeps += [(level, part, seed) for part in _parts(list(dict.fromkeys((*HOSTILE, *empty))))]
     guesses = [
         (level, guess, seed)
         for level in subject.floor_levels
@@ -146,7 +149,8 @@ def _texts(subject: Subject, level: int) -> list[str]:
     return list(dict.fromkeys(texts))
 
 
-def _guesses(subject: Subject, level: int) -> list[Guess]:
+def _guesses(subject: Subject, level: int) -> Iterator[Guess]:
+    """Yield policies that read at most what is shown, or know the moves that there are."""
     form = answer_forms(subject, level)[0]
     letters = [form(letter) for letter in LETTERS]
     tools = subject.interface.tools if level == subject.levels[0] else ()
@@ -158,7 +162,11 @@ def _guesses(subject: Subject, level: int) -> list[Guess]:
         "goes through the letters": cycle(letters),
         "goes through the digits": limited(cycle(DIGITS), MOST_DIGITS),
     }
-    return [
+    moves = _moves(subject, level)
+    if moves:
+        through = limited(cycle(moves), longest)
+        yield Guess("says all known moves in turn", through, adaptive=True)
+    yield from (
         *(Guess(f"calls {name} and says it is done", one_tool(i)) for i, name in enumerate(names)),
         Guess("says nothing", limited(null, MOST_TURNS["text"])),
         Guess("copies the worked examples", copy_example),
@@ -168,7 +176,17 @@ def _guesses(subject: Subject, level: int) -> list[Guess]:
         Guess("counts up from 0", limited(_count_up(form), longest), adaptive=True),
         *(Guess(name, limited(act, most), adaptive=True) for name, act in adaptive.items()),
         Guess("acts at random", limited(random_grammar, MOST_RANDOM_TURNS), adaptive=True),
-    ]
+    )
+
+
+def _moves(subject: Subject, level: int) -> list[str]:
+    """Return the actions of the references, if they are few moves that come again and again."""
+    edge = level in (subject.levels[0], subject.levels[-1]) and subject.depth != "quick"
+    if not edge or subject.interface.kind == "tool" or not subject.has_reference:
+        return []
+    known = Counter(action for trace in subject.references(level) for action in trace.actions)
+    enough = 1 < len(known) <= MOST_MOVES and sum(known.values()) >= MOVES_EACH * len(known)
+    return sorted(known) if enough else []
 
 
 def _count_up(form: Form) -> Policy:

@@ -7,7 +7,6 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from spade_envs.api.calls import parse_calls
 from spade_envs.gates.lane import Job
 from spade_envs.gates.policies import replaced
 from spade_envs.gates.reference import wins
@@ -88,7 +87,7 @@ def slot_of(subject: Subject, level: int, seeds: Sequence[int] | None = None) ->
     ]
     for back in range(1, 1 + min((len(trace.actions) for trace in traces), default=0)):
         said = [trace.actions[-back] for trace in traces]
-        if len(set(said)) < MIN_ANSWERS or any(parse_calls(text) for text in said):
+        if len(set(said)) < MIN_ANSWERS or any(map(subject.holds_call, said)):
             continue
         before, after = around_of(said)
         cases = tuple(

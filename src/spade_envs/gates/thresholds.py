@@ -10,7 +10,7 @@ CERTIFY_SEEDS = 20
 
 MIN_DISTINCT = 3
 MIN_DISTINCT_SHARE = 0.2
-"""Distinct tasks over the seeds of one level (L2.5): at least both."""
+"""Distinct tasks over the seeds of one level (L2.5): at least so many, and more than the share."""
 
 MAX_SAME_ACROSS_LEVELS = 0.5
 """Greatest share of seeds whose task is the same at two neighbouring levels (L2.6)."""

@@ -36,17 +36,22 @@ def cores(answers: Mapping[int, str]) -> list[dict[int, str]]:
     return found
 
 
-def secrets_of(traces: Sequence[Trace]) -> Iterator[tuple[str, dict[int, str]]]:
-    """Yield what may not be told before it is earned, by seed: answers, all actions in a row."""
+def secrets_of(
+    traces: Sequence[Trace], *, calls: bool = True
+) -> Iterator[tuple[str, dict[int, str]]]:
+    """Yield what may not be told before it is earned, by seed: answers, all actions in a row.
+
+    Without `calls`, what looks like a call is an answer.
+    """
     answers = {
         trace.seed or 0: [
             answer
             for action in trace.actions
-            if not is_call(action) and (answer := answer_of(action))
+            if not (calls and is_call(action)) and (answer := answer_of(action))
         ]
         for trace in traces
     }
-    told = [trace for trace in traces if any(map(is_call, trace.actions))]
+    told = [trace for trace in traces if calls and any(map(is_call, trace.actions))]
     for back in range(1, MAX_QUESTIONS + 1 if told else 2):
         last = {seed: said[-back] for seed, said in answers.items() if len(said) >= back}
         yield from (("the answer", core) for core in cores(last))

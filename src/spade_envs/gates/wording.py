@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import re
 from collections import Counter
@@ -26,6 +27,7 @@ MIN_MOVES = 2
 ASKS = ("hello", "help", "?", boxed("hello"))
 """Messages to which an environment may answer with its format."""
 _PART = re.compile(r"(?<!\w)[^\W\d_]+(?!\w)|[^\w\s]")
+_SPELT = re.compile(r"(?<!\w)[^\W\d_](?:[^\w\s]?\s?[^\W\d_](?!\w)){2,}")
 _RANGE = re.compile(r"\b([a-z]) ?(?:to|through|-|\.\.\.?|\u2013) ?([a-z])\b")
 _COMMON = frozenset(".,-()'\"+:")
 """Signs that need no mention: they belong to numbers, lists and sentences."""
@@ -44,6 +46,7 @@ _NAMED = {
     "<": "angle",
     ">": "arrow",
 }
+_JSON = frozenset("{}[]")
 _BOX = frozenset(("boxed", "\\", "{", "}"))
 
 
@@ -66,9 +69,14 @@ def states_its_format(subject: Subject) -> Finding:
     return worst or passed("what every action needs is shown")
 
 
-def parts_of(action: str) -> set[str]:
-    """Return the words, in lower case, and the signs of an action; none of a tool call."""
-    return set() if parse_calls(action) else {part.casefold() for part in _PART.findall(action)}
+def parts_of(action: str, *, calls: bool = True) -> set[str]:
+    """Return the words, in lower case, and the signs of an action; none of a tool call.
+
+    Without `calls`, what looks like a call is an answer.
+    """
+    if calls and parse_calls(action):
+        return set()
+    return {part.casefold() for part in _PART.findall(action)}
 
 
 def _syntax(subject: Subject, level: int, traces: Sequence[Trace]) -> list[str]:
@@ -79,11 +87,33 @@ def _syntax(subject: Subject, level: int, traces: Sequence[Trace]) -> list[str]:
     slot = slot_of(subject, level)
     if subject.interface.kind == "tool":  # calls follow from the schemas, closing words are free
         return [] if slot is None else sorted(parts_of(slot.form("")))
-    counts = Counter(part for t in traces for part in set().union(*map(parts_of, t.actions)))
+    counts = Counter(part for t in traces for part in _parts(t))
     moves = [part for part, count in counts.items() if count >= MOVE_SHARE * len(traces)]
     if slot is not None and slot.is_plan and len(moves) >= MIN_MOVES:
         return sorted(moves)
     return sorted(part for part, count in counts.items() if count >= FORMAT_SHARE * len(traces))
+
+
+def _parts(trace: Trace) -> set[str]:
+    """Return the words and signs of a text environment's reference.
+
+    The letters of a shown word that is spelt out are no format.
+    """
+    found: set[str] = set()
+    words: set[str] | None = None
+    for action in trace.actions:
+        runs = list(_SPELT.finditer(action))
+        if runs and words is None:
+            words = {_sorted(word) for word in re.findall(r"[^\W\d_]+", trace.start.observation)}
+        for run in reversed(runs):
+            if words and _sorted(run.group()) in words:
+                action = action[: run.start()] + run.group()[1] + action[run.end() :]
+        found |= parts_of(action, calls=False)
+    return found
+
+
+def _sorted(text: str) -> str:
+    return "".join(sorted(filter(str.isalpha, text.casefold())))
 
 
 def _hidden(subject: Subject, traces: Sequence[Trace], parts: Sequence[str]) -> list[str]:
@@ -107,6 +137,8 @@ def shows(text: str, part: str) -> bool:
             part.isalpha() and all(_stands_alone(text, letter) for letter in set(part))
         )
     named = _NAMED.get(part)
+    if part in _JSON and "json" in text.casefold():
+        return True
     return part in _COMMON or part in text or (named is not None and named in text.casefold())
 
 
@@ -125,15 +157,18 @@ def _letter_told(text: str, letter: str) -> bool:
 def _needed(subject: Subject, level: int, traces: Sequence[Trace], hidden: Sequence[str]) -> bool:
     """Whether the references lose when the hidden parts are left out of their actions."""
     slot = slot_of(subject, level)
-    ways = [[(t.seed, [_without(action, hidden) for action in t.actions]) for t in traces]]
+    calls = subject.interface.kind == "tool"
+    said_in = functools.partial(parts_of, calls=calls)
+    without = functools.partial(_without, hidden=hidden, calls=calls)
+    ways = [[(t.seed, list(map(without, t.actions))) for t in traces]]
     for write in (str, boxed):
-        read = [(t.seed, [_reread(action, write) for action in t.actions]) for t in traces]
-        ways.append([one for one in read if not any(parts_of(a) & set(hidden) for a in one[1])])
+        read = [(t.seed, [_reread(a, write, calls=calls) for a in t.actions]) for t in traces]
+        ways.append([one for one in read if not any(said_in(a) & set(hidden) for a in one[1])])
         said = [
             (case.seed, _changed(case, write(case.answer)))
             for case in (slot.cases[:PLAYED] if slot is not None else ())
         ]
-        ways.append([one for one in said if not any(parts_of(a) & set(hidden) for a in one[1])])
+        ways.append([one for one in said if not any(said_in(a) & set(hidden) for a in one[1])])
     jobs = [Job(level, seed, script(actions)) for way in ways for seed, actions in way]
     played = iter(subject.plain.run(jobs, fresh=False))
     for way in ways:
@@ -143,17 +178,17 @@ def _needed(subject: Subject, level: int, traces: Sequence[Trace], hidden: Seque
     return True
 
 
-def _reread(action: str, write: Callable[[str], str]) -> str:
+def _reread(action: str, write: Callable[[str], str], *, calls: bool) -> str:
     """Return a message with its answer alone, as everybody's `answer_of` reads it."""
-    return action if parse_calls(action) else write(answer_of(action))
+    return action if calls and parse_calls(action) else write(answer_of(action))
 
 
 def _changed(case: Case, text: str) -> list[str]:
     return [*case.actions[: case.position], text, *case.actions[case.position + 1 :]]
 
 
-def _without(action: str, hidden: Sequence[str]) -> str:
-    if parse_calls(action):
+def _without(action: str, *, hidden: Sequence[str], calls: bool) -> str:
+    if calls and parse_calls(action):
         return action
     kept = [match for match in _PART.finditer(action) if match.group().casefold() in hidden]
     for match in reversed(kept):

@@ -192,7 +192,7 @@ def difficulty_separates(subject: Subject) -> Finding:
     for level in subject.levels if subject.depth == "deep" else subject.levels[-1:]:
         rungs = {noise: _rung(subject, level, noise) for noise in LADDER_RUNGS}
         rates = {noise: Rate.of([subject.score(t) for t in rung]) for noise, rung in rungs.items()}
-        ladder[str(level)] = {f"{noise:g}": rate.as_json() for noise, rate in rates.items()}
+        ladder[str(level)] = {f"{n:g}": rates[n].as_json() for n, rung in rungs.items() if rung}
         flat = flat and all(rate.mean >= LADDER_FAIL for rate in rates.values())
         worst = rates[LADDER_RUNGS[0]]
         if worst.mean < LADDER_FAIL or not rungs[LADDER_RUNGS[0]]:
@@ -210,7 +210,7 @@ def difficulty_separates(subject: Subject) -> Finding:
             )
     if flat and ladder:
         return warned("spoilt play earns as much as the reference on every rung", ladder=ladder)
-    return passed("the return falls as the play gets worse", ladder=ladder)
+    return passed("spoilt play earns less than the reference", ladder=ladder)
 
 
 def _rung(

@@ -156,7 +156,7 @@ DEFECTS = (
         "self.left -= 1\n",
         'self.left -= 1\n        self.seen = getattr(self, "seen", 0) + 1\n'
         '        if self.seen > 3:\n            return self.lose("Enough.")\n',
-        ("L1.6",),
+        ("L1.6", "L1.8"),
     ),
     Defect("long observation", SUMS, '"Wrong."', '"Wrong." * 50_000', ("L1.7",)),
     Defect(

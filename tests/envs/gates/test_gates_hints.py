@@ -133,3 +133,50 @@ def test_play_that_is_mostly_random_may_not_earn_everything():
     good = judge(WALK, difficulty_separates)
     assert good.outcome == "pass"
     assert good.evidence["ladder"]["1"]["0.8"]["mean"] < 0.5
+
+
+SIGNS = '''
+from spade_envs.api import TextEnv, answer_of
+
+SIGNS = {"left": "<--", "right": "-->", "ahead": "^"}
+
+
+class Corridor(TextEnv):
+    """Follow the signs of a corridor."""
+
+    max_turns = 20
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed, options=options)
+        self.path = [self.draw(list(SIGNS)) for _ in range(9)]
+        self.at = 0
+        return f"Go where each sign points: left, right or ahead. {self.sign()}", {}
+
+    def sign(self):
+        return f"Sign: {SIGNS[self.path[min(self.at, 8)]]}"
+
+    def step(self, action):
+        if answer_of(action) != self.path[self.at]:
+            return self.lose("Out.")
+        self.at += 1
+        return self.win("There.") if self.at == 9 else self.go_on(self.sign())
+
+    def hint(self):
+        return f"<-- means left, --> means right, ^ means ahead; at hand is {self.sign()}."
+
+    def solution(self):
+        return self.path[self.at:]
+'''
+
+
+def test_a_legend_that_names_every_answer_tells_none():
+    assert judge(SIGNS, hint_withholds_answer).outcome == "pass"
+    told = SIGNS.replace("at hand is {self.sign()}", "the last one means {self.path[-1]}")
+    assert judge(told.replace("means left", "is left"), hint_withholds_answer).outcome == "fail"
+
+
+def test_digits_in_words_are_the_answer_too():
+    words = '"zero one two three four five six seven eight nine".split()'
+    hint = f'"It goes " + " ".join({words}[int(d)] for d in str({_SUM}))'
+    finding = judge(sums(hint), hint_withholds_answer)
+    assert "digit by digit in words" in finding.message

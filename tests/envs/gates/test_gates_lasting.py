@@ -46,3 +46,19 @@ def test_a_cache_is_worth_a_warning_only():
 @pytest.mark.parametrize("code", [SUMS, WALK, PARCELS, DIGIT])
 def test_sound_environments_leave_nothing(code):
     assert judge(code, no_side_effects).outcome == "pass"
+
+
+@pytest.mark.parametrize(
+    ("line", "condition", "place"),
+    [
+        ("self.bank += 1", "self.bank > 300", "self.bank"),
+        ("self.log.append(given)", "len(self.log) > 300", "self.log"),
+    ],
+)
+def test_what_a_step_first_writes_and_what_is_empty_at_first_is_seen_too(line, condition, place):
+    code = bomb("", "self.log = getattr(self, 'log', [])", condition)
+    code = code.replace("    def reset", "    bank = 0\n\n    def reset", 1)
+    code = code.replace("        if given ==", f"        {line}\n        if given ==", 1)
+    finding = judge(code, no_side_effects)
+    assert finding.outcome == "fail", finding
+    assert place in finding.evidence["places"]

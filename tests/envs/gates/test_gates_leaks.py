@@ -95,3 +95,93 @@ def test_cores_leave_out_what_all_answers_share():
 def test_only_letters_and_digits_of_any_script_are_left():
     assert squeezed("A-b_3, \t[C]") == "ab3c"
     assert squeezed("Stra\u00dfe \u00c9t\u00e9!") == "strasse\u00e9t\u00e9"
+
+
+PASSWORD = '''
+from spade_envs.api import TextEnv, answer_of
+
+
+class Password(TextEnv):
+    """Keep a password in mind over two sums."""
+
+    max_turns = 3
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed, options=options)
+        self.word = "".join(self.draw_many(list("bcdfghklmnprstvz"), 6))
+        self.sums = [(self.draw_int(11, 99), self.draw_int(11, 99)) for _ in range(2)]
+        self.at = 0
+        return f"Remember the password {self.word} over two sums. {self.asked()}", {}
+
+    def asked(self):
+        if self.at == 2:
+            return "Now the password."
+        return "What is {} * {}?".format(*self.sums[self.at])
+
+    def step(self, action):
+        a, b = self.sums[min(self.at, 1)]
+        if answer_of(action) != (self.word if self.at == 2 else str(a * b)):
+            return self.lose("No.")
+        self.at += 1
+        return self.win("Right.") if self.at == 3 else self.go_on(self.asked())
+
+    def solution(self):
+        return [str(a * b) for a, b in self.sums[self.at:]] + [self.word]
+'''
+
+
+def test_what_is_to_be_remembered_is_no_leak_where_other_answers_come_before():
+    assert judge(PASSWORD, no_leak).outcome == "warn"
+    assert judge(PASSWORD.replace("the password {", "answer={"), no_leak).outcome == "fail"
+    alone = PASSWORD.replace("str(a * b))", "answer_of(action))")
+    assert judge(alone, no_leak).outcome == "fail"
+
+
+GOAL = '''
+from spade_envs.api import TextEnv, answer_of
+
+
+class Total(TextEnv):
+    """Write a sum that makes a total."""
+
+    max_turns = 3
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed, options=options)
+        self.one, self.two = self.draw_int(100, 499), self.draw_int(100, 499)
+        return f"Write two numbers of 100 or more with + between, in all {self.one + self.two}.", {}
+
+    def step(self, action):
+        parts = answer_of(action).replace(" ", "").split("+")
+        if not all(part.isascii() and part.isdigit() and len(part) < 5 for part in parts):
+            return self.lose("Numbers, please.")
+        if LIMIT and sum(map(int, parts)) == self.one + self.two:
+            return self.win("Right.")
+        return self.go_on(REPLY)
+
+    def solution(self):
+        return [f"{self.one}+{self.two}"]
+'''
+
+
+def total(limit="len(parts) == 2", reply='"Another sum."'):
+    return GOAL.replace("LIMIT", limit).replace("REPLY", reply)
+
+
+def test_a_piece_of_the_prompt_that_wins_is_a_leak():
+    assert judge(total(), no_leak).outcome == "pass"
+    finding = judge(total("True"), no_leak)
+    assert finding.outcome == "fail"
+    assert finding.evidence["own"]["mean"] == 1.0
+    assert finding.evidence["other"]["mean"] == 0.0
+
+
+def test_what_a_reply_says_is_no_excuse_for_the_disguise_that_it_uses():
+    code = SUMS.replace('self.lose("Wrong.")', 'self.go_on("Wrong.")')
+    assert code != SUMS
+    leaky = code.replace(
+        '"Wrong."', "f\"Spelled out it is {' '.join(str(self.left + self.right))}.\""
+    )
+    finding = judge(leaky, no_leak)
+    assert finding.outcome == "fail", finding
+    assert "letter by letter" in finding.message

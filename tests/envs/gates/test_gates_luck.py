@@ -156,3 +156,97 @@ def test_an_answer_that_is_always_shown_is_one():
     finding = judge(SORTING.replace("SHARE", "100"), no_leak)
     assert finding.outcome == "fail"
     assert "30 of 30 seeds" in finding.message
+
+
+HIDDEN = '''
+from spade_envs.api import TextEnv, answer_of
+
+WORDS = ["".join(map(chr, row)) for row in ((120, 97), (120, 98), (120, 99), (120, 100))]
+
+
+class Animal(TextEnv):
+    """Guess a name that nothing but a hit tells, from a prompt that is always the same."""
+
+    max_turns = 2
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed, options=options)
+        self.name = WORDS[max(0, self.draw_int(0, 9) - 6)]
+        return "I think of a name. Give it in a box.", {}
+
+    def step(self, action):
+        return self.win("Right.") if answer_of(action) == self.name else self.go_on("No.")
+
+    def solution(self):
+        return [f"\\\\boxed{{{self.name}}}"]
+'''
+
+
+def test_a_constant_counts_on_the_seeds_that_drew_the_same_task_too():
+    finding = judge(HIDDEN, no_best_constant, seeds=20)
+    assert finding.outcome == "fail"
+    assert 0.5 < finding.evidence["best_constant"]["0"] < 0.9
+    assert judge(HIDDEN, bound_to_its_seed, seeds=20).outcome == "fail"
+
+
+def test_the_floor_is_that_of_the_most_episodes_where_all_earn_nothing():
+    finding = judge(choice(0), low_floor, seeds=20)
+    assert finding.evidence["floor"]["trials"] > 20
+    assert finding.evidence["floor"]["mean"] == 0.0
+
+
+@pytest.mark.parametrize(
+    ("condition", "text"),
+    [
+        ('given and re.fullmatch(given.replace("\\\\", ""), self.answer)', ".*"),
+        ("given.count('/') == 1 and given.strip('0') == '/'", "0/0"),
+    ],
+)
+def test_degenerate_answers_are_tried(condition, text):
+    code = CHOICE.replace("RED", "0").replace("FORM", "0.0")
+    code = code.replace(
+        "        if answer_of(action) == self.answer:",
+        f"""
+        given = answer_of(action)
+        try:
+            ok = given == self.answer or {condition}
+        except re.error:
+            ok = False
+        if ok:""",
+    )
+    finding = judge("import re\n" + code, low_floor)
+    assert finding.outcome == "fail"
+    assert text in finding.message
+
+
+CORRIDOR = '''
+from spade_envs.api import TextEnv, answer_of
+
+
+class Corridor(TextEnv):
+    """Turn left, right or ahead at each of nine junctions."""
+
+    max_turns = 40
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed, options=options)
+        self.path, self.at = [self.draw(["left", "right", "ahead"]) for _ in range(9)], 0
+        return f"Go left, right or ahead, as the signs say. Sign: {self.path[0][0]}", {}
+
+    def step(self, action):
+        if answer_of(action) != self.path[self.at]:
+            return WRONG
+        self.at += 1
+        return self.win("Out.") if self.at == 9 else self.go_on(f"Sign: {self.path[self.at][0]}")
+
+    def solution(self):
+        return self.path[self.at:]
+'''
+
+
+@pytest.mark.parametrize(
+    ("wrong", "outcome"), [('self.go_on("A wall.")', "fail"), ('self.lose("A hole.")', "pass")]
+)
+def test_moves_that_can_be_gone_through_since_wrong_ones_are_free_fail(wrong, outcome):
+    finding = judge(CORRIDOR.replace("WRONG", wrong), low_floor)
+    assert finding.outcome == outcome, finding

@@ -84,3 +84,45 @@ def test_moves_in_a_row_are_told_by_their_letters():
     assert shows(prompt, "bsw")
     assert not shows(prompt, "bad")
     assert not shows("Buy, sell or wait.", "bsw")
+
+
+def test_json_names_its_brackets_and_a_shown_word_its_letters():
+    json = "json.dumps({'total': self.left + self.right})"
+    code = spoilt(answers.SUMS, (SUM, f"if given == {json}:"), (SOLVED, f"return [{json}]"))
+    code = "import json\n" + code
+    told = spoilt(code, (ASKED, "Reply with JSON, an object whose key is total."))
+    assert finding_of(states_its_format, told).outcome == "pass"
+    untold = spoilt(code, (ASKED, "Reply with the total."))
+    assert finding_of(states_its_format, untold).evidence["hidden"] == ["{", "}"]
+
+
+SPELT = '''
+from spade_envs.api import TextEnv, answer_of
+
+WORDS = "strange,garden,reader,danger,trades,steward,thread,steadier,adhered,treads".split(",")
+
+
+class Spelt(TextEnv):
+    """Spell a word from its end."""
+
+    max_turns = 2
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed, options=options)
+        self.word = self.draw(WORDS)
+        return f"Put {self.word} the other way round, hyphens in between.", {}
+
+    def step(self, action):
+        if answer_of(action) == "-".join(self.word[::-1]):
+            return self.win("Right.")
+        return self.lose("No.")
+
+    def solution(self):
+        return ["-".join(self.word[::-1])]
+'''
+
+
+def test_the_letters_of_a_shown_word_are_shown():
+    assert finding_of(states_its_format, SPELT).outcome == "pass"
+    moves = spoilt(SPELT, ("Put {self.word} the other", "Put number {len(self.word)} the other"))
+    assert finding_of(states_its_format, moves).outcome == "fail"
