@@ -153,7 +153,8 @@ def _of_sum(folder: Path, line: bytes) -> _Listed | None:
         raise _BadLineError("this line names a file outside the pool")
     if name.suffix != ".py" or name.parent.as_posix() not in (".", _GAMES):
         return None
-    return _Listed(_placed(folder, name), checksum)
+    literal = os.path.lexists(folder / name)
+    return _Listed(name.as_posix() if literal else _placed(folder, name.name), checksum)
 
 
 def _of_row(folder: Path, line: bytes) -> _Listed | None:
@@ -173,17 +174,16 @@ def _of_row(folder: Path, line: bytes) -> _Listed | None:
     checksum = row.get("sha256")
     if checksum is not None and not (isinstance(checksum, str) and _HEX.fullmatch(checksum)):
         raise _BadLineError(f"sha256 of {path.name} must be 64 hex digits")
-    placed = _placed(folder, PurePosixPath(path.name))
-    return _Listed(placed, None if checksum is None else checksum.lower())
+    return _Listed(_placed(folder, path.name), None if checksum is None else checksum.lower())
 
 
-def _placed(folder: Path, name: PurePosixPath) -> str:
-    """Return where a listed file lies: as it is named, or in `games/`, where lists may be made."""
-    inside = f"{_GAMES}/{name.name}"
-    if name.parent.as_posix() == _GAMES or os.path.lexists(folder / inside):
+def _placed(folder: Path, name: str) -> str:
+    """Return where a file of this name lies: in `games/` if there is such a folder, or beside."""
+    inside = f"{_GAMES}/{name}"
+    if os.path.lexists(folder / inside):
         return inside
-    beside = os.path.lexists(folder / name.name) or not (folder / _GAMES).is_dir()
-    return name.name if beside else inside
+    beside = os.path.lexists(folder / name) or not (folder / _GAMES).is_dir()
+    return name if beside else inside
 
 
 def _text(line: bytes) -> str:

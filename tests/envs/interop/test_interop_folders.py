@@ -154,6 +154,18 @@ def test_lists_may_be_made_in_the_folder_of_the_games(folder):
     assert told(folder) == {"games/a.py": ""}
 
 
+def test_a_checksum_is_of_the_file_that_its_line_names_if_that_is_there(folder):
+    (folder / "a.py").write_text("x = 2\n")
+    other = hashlib.sha256(b"x = 2\n").hexdigest()
+    (folder / SUMS).write_text(f"{other}  a.py\n")
+    assert told(folder) == {
+        "a.py": "",
+        "games/a.py": "the pool does not list this file; it is not verified",
+    }
+    (folder / SUMS).write_text(f"{other}  a.py\n{SUM}  games/a.py\n")
+    assert told(folder) == {"a.py": "", "games/a.py": ""}
+
+
 def test_a_listed_file_beside_the_lists_is_checked_too(folder):
     (folder / "b.py").write_text(TEXT)
     (folder / "setup.py").write_text(TEXT)
