@@ -24,6 +24,7 @@ BENCHMARKS = (
     "gating",
     "importing",
     "sampling",
+    "corpus",
 )
 """In the order in which they run: those that fork plain children come first."""
 
@@ -31,13 +32,18 @@ BENCHMARKS = (
 @click.command()
 @click.argument("names", nargs=-1, type=click.Choice(BENCHMARKS))
 @click.option("--rounds", type=click.IntRange(1), help="Samples per contender.")
+@click.option("--corpus-mib", type=click.IntRange(33), help="Size of the corpus, in MiB.")
 @click.option("--tiny", is_flag=True, help="Run everything once; the figures mean nothing.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def main(names: tuple[str, ...], rounds: int | None, tiny: bool, as_json: bool) -> None:
+def main(
+    names: tuple[str, ...], rounds: int | None, corpus_mib: int | None, tiny: bool, as_json: bool
+) -> None:
     """Run the benchmarks NAMES, or all; exit with 1 if a bar is missed."""
     scale = TINY if tiny else Scale()
     if rounds is not None:
         scale = replace(scale, rounds=rounds)
+    if corpus_mib is not None:
+        scale = replace(scale, corpus_mib=corpus_mib)
     console = Console()
     results = []
     if not as_json:

@@ -30,6 +30,7 @@ class Scale:
         programs: environments that are put through the gates.
         depths: how deep the gates look.
         seeds: episodes that the gates play for each level.
+        corpus_mib: size of the corpus that is indexed, in MiB, >= 33 (less is not indexed on disk).
     """
 
     rounds: int = 15
@@ -40,6 +41,7 @@ class Scale:
     programs: int = 24
     depths: tuple[Depth, ...] = ("quick", "standard")
     seeds: int = 20
+    corpus_mib: int = 256
 
 
 TINY = Scale(
@@ -51,6 +53,7 @@ TINY = Scale(
     programs=1,
     depths=("quick",),
     seeds=3,
+    corpus_mib=33,
 )
 """Runs everything once; the figures mean nothing."""
 

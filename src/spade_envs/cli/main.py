@@ -44,6 +44,7 @@ _COMMANDS: Mapping[str, tuple[str, str]] = {
     "verify": ("keep", "Check a store's files against its manifests."),
     "reindex": ("keep", "Rebuild a store's index from its manifests."),
     "rejected": ("rejected", "List the designs that a store refused, and why."),
+    "corpus": ("corpus", "Show what a corpus holds, and sample it."),
     "doctor": ("doctor", "Say which isolation layers and extras are there."),
 }
 

@@ -27,7 +27,13 @@ def default_cache() -> Path:
     return Path(named).expanduser() if named else platformdirs.user_cache_path("spade") / "corpus"
 
 
-def cached(root: Path, key: str, signature: str, build: Callable[[Path], Index]) -> Index:
+def cached(
+    root: Path,
+    key: str,
+    signature: str,
+    build: Callable[[Path], Index],
+    begins: Callable[[], None] = lambda: None,
+) -> Index:
     """Return the index under a key; it is built if there is none, or a stale or torn one.
 
     One process builds and others wait for it. What is published is whole: a killed build leaves
@@ -38,6 +44,7 @@ def cached(root: Path, key: str, signature: str, build: Callable[[Path], Index])
         key: name of this one.
         signature: what it must have been built from.
         build: writes the arrays into a fresh folder and returns the index.
+        begins: called before that.
 
     Raises:
         CorpusError: it cannot be written.
@@ -51,6 +58,7 @@ def cached(root: Path, key: str, signature: str, build: Callable[[Path], Index])
         with _alone(root / f"{key}.lock"):
             found = load(final, signature)
             if found is None:
+                begins()
                 _build(root, key, signature, build)
                 found = load(final, signature)
     except OSError as error:

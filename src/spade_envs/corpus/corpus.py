@@ -9,7 +9,7 @@ import zlib
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
@@ -185,8 +185,10 @@ def open_corpus(
         except OSError as error:
             raise CorpusError(f"{origins[0].where} cannot be read: {error}") from error
     else:
+        size = sum(origin.bytes for origin in origins) >> 20
+        note = partial(_log.warning, "indexing %s, about %d MiB, once", origins[0].where, size)
         key, signature = _key(origins, count, filters), _signature(origins, filters)
-        index = cached(cache or default_cache(), key, signature, make)
+        index = cached(cache or default_cache(), key, signature, make, note)
     _refuse_empty(index, origins, weighted=bool(settings.shares()))
     return _corpus(index, origins, settings)
 
