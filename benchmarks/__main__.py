@@ -25,6 +25,7 @@ BENCHMARKS = (
     "importing",
     "sampling",
     "corpus",
+    "memory",
 )
 """In the order in which they run: those that fork plain children come first."""
 

@@ -31,6 +31,8 @@ class Scale:
         depths: how deep the gates look.
         seeds: episodes that the gates play for each level.
         corpus_mib: size of the corpus that is indexed, in MiB, >= 33 (less is not indexed on disk).
+        vectors: environments in the memory.
+        questions: that the memory is asked.
     """
 
     rounds: int = 15
@@ -41,6 +43,8 @@ class Scale:
     programs: int = 24
     depths: tuple[Depth, ...] = ("quick", "standard")
     seeds: int = 20
+    vectors: int = 100_000
+    questions: int = 200
     corpus_mib: int = 256
 
 
@@ -53,6 +57,8 @@ TINY = Scale(
     programs=1,
     depths=("quick",),
     seeds=3,
+    vectors=200,
+    questions=3,
     corpus_mib=33,
 )
 """Runs everything once; the figures mean nothing."""
