@@ -23,6 +23,7 @@ from spade_envs.corpus.index import (
     FileEntry,
     Index,
     Part,
+    Table,
 )
 from spade_envs.corpus.near import NearDuplicates
 from spade_envs.corpus.settings import Filters
@@ -33,6 +34,7 @@ EXAMPLES = 100
 """So many files and rows that could not be used are told one by one; all are counted."""
 NEAR = "near-duplicate"
 
+_Mask = np.ndarray[Any, np.dtype[np.bool_]]
 Progress = Callable[[int, int], None]
 """Called with the bytes read and the bytes there are."""
 
@@ -150,16 +152,19 @@ class _Builder:
 
     def finish(self, read: Sequence[_Read]) -> Index:
         """Return the index."""
-        documents, passages = self._documents.finish(), self._passages.finish()
-        kept = np.ones(len(passages), dtype=np.bool_) if self._near is None else self._near.kept()
-        if not kept.all():
-            passages = self._rewritten(passages[kept])
-        parts, first, begun = [], 0, 0
+        documents = Table(DOCUMENT, self._documents.finish())
+        passages = Table(PASSAGE, self._passages.finish())
+        kept = None
+        if self._near is not None:
+            kept = self._near.kept()
+            passages = self._only(passages, kept)
+        parts: list[Part] = []
+        first = begun = 0
         for one in read:
-            mask = kept[begun : begun + one.passages]
+            mask = None if kept is None else kept[begun : begun + one.passages]
             begun += one.passages
-            count = int(mask.sum())
-            parts.append(self._part(one, first, passages[first : first + count], mask))
+            count = one.passages if mask is None else int(mask.sum())
+            parts.append(self._part(one, first, passages, count, mask))
             first += count
         return Index(
             files=tuple(self._files),
@@ -172,33 +177,41 @@ class _Builder:
         )
 
     def _part(
-        self, one: _Read, first: int, passages: np.ndarray[Any, Any], mask: np.ndarray[Any, Any]
+        self, one: _Read, first: int, passages: Table, count: int, mask: _Mask | None
     ) -> Part:
         left_out, fingerprint = dict(one.left_out), one.fingerprint
-        if self._near is not None:
+        if mask is not None:
             text = f"{fingerprint}/{self._threshold}/".encode()
             fingerprint = hashlib.sha256(text + np.packbits(mask).tobytes()).hexdigest()
-            if len(passages) < one.passages:
-                left_out[NEAR] = one.passages - len(passages)
+            if count < one.passages:
+                left_out[NEAR] = one.passages - count
+        sizes = (
+            rows["end"].astype(np.int64) - rows["start"]
+            for rows in passages.pieces(first, first + count)
+        )
         return Part(
             name=one.origin.name,
             first=first,
-            passages=len(passages),
+            passages=count,
             documents=one.documents,
-            characters=int((passages["end"].astype(np.int64) - passages["start"]).sum()),
+            characters=sum(int(size.sum()) for size in sizes),
             fingerprint=fingerprint,
             licence=one.origin.licence,
             left_out=left_out,
             unusable=dict(one.unusable),
         )
 
-    def _rewritten(self, passages: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-        if self._folder is None:
-            return passages
-        (self._folder / PASSAGES).unlink()
-        column = Column(PASSAGE, self._folder / PASSAGES)
-        column.extend(passages)
-        return column.finish()
+    def _only(self, passages: Table, kept: _Mask) -> Table:
+        """Return the passages that are kept."""
+        path = self._folder and self._folder / "kept.bin"
+        column, first = Column(PASSAGE, path), 0
+        for rows in passages.pieces():
+            column.extend(rows[kept[first : first + len(rows)]])
+            first += len(rows)
+        held = column.finish()
+        if isinstance(held, Path):
+            held = held.replace(held.with_name(PASSAGES))
+        return Table(PASSAGE, held)
 
 
 class _Report:

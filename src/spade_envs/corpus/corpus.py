@@ -77,12 +77,16 @@ class Corpus:
         Raises:
             CorpusError: its file has changed or gone since the corpus was opened.
         """
-        number, start, end, crc = map(int, self.index.passages[index])
-        document, text = self._document(number), ""
-        if document is not None:
-            text = document.text[start:end]
-        if document is None or zlib.crc32(text.encode()) != crc:
+        try:
+            number, start, end, crc = self.index.passages.row(index).tolist()
             place = self.index.place(number)
+        except IndexError:
+            if not -len(self) <= index < len(self):
+                raise CorpusError(f"there is no passage {index}, only {len(self)}") from None
+            raise CorpusError(f"the index {self.index.folder} is broken; delete it") from None
+        document = self._document(place)
+        text = "" if document is None else document.text[start:end]
+        if document is None or zlib.crc32(text.encode()) != crc:
             raise CorpusError(
                 f"{place.source} has changed since it was opened ({place.path}); open the corpus "
                 "again"
@@ -116,11 +120,8 @@ class Corpus:
         passage = self.passage(self.sampling.index(cursor.seed, cursor.position))
         return passage, replace(cursor, position=cursor.position + 1, corpus=self.fingerprint)
 
-    def _document(self, number: int) -> Document | None:
+    def _document(self, place: Place) -> Document | None:
         """Return a document; None if it is no longer there."""
-        if number >= len(self.index.documents):
-            return None
-        place = self.index.place(number)
         if place.kind == "held":
             return self.index.held[place.start]
         return _read_again(place, _stamp(place.path))

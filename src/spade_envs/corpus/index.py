@@ -1,10 +1,10 @@
-"""Where every passage lies: compact arrays, in memory or mapped from disk."""
+"""Where every passage lies: compact arrays, in memory or on disk."""
 
 from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any, cast
@@ -62,9 +62,9 @@ class Index:
 
     files: tuple[FileEntry, ...]
     parts: tuple[Part, ...]
-    documents: np.ndarray[Any, Any]
+    documents: Table
     """One `DOCUMENT` each."""
-    passages: np.ndarray[Any, Any]
+    passages: Table
     """One `PASSAGE` each, in reading order."""
     examples: tuple[str, ...] = ()
     """The first files and rows that could not be used, each with the reason."""
@@ -74,8 +74,12 @@ class Index:
     """Where the arrays lie, if on disk."""
 
     def place(self, number: int) -> Place:
-        """Return where a document lies."""
-        row = self.documents[number]
+        """Return where a document lies.
+
+        Raises:
+            IndexError: there is no such document.
+        """
+        row = self.documents.row(number)
         entry = self.files[int(row["file"])]
         start, mark = int(row["start"]), int(row["mark"])
         rows = entry.kind not in ("text", "html", "held")
@@ -93,6 +97,59 @@ class Index:
             title=entry.title,
             text_key=entry.text_key,
         )
+
+
+class Table:
+    """An array in memory, or in a file that is read row by row.
+
+    A file is not mapped into memory: should somebody shorten it, that is an error to be told and
+    not the end of the process.
+    """
+
+    def __init__(self, kind: np.dtype[Any], held: np.ndarray[Any, Any] | Path) -> None:
+        """Take an array of `kind`, or open a file of them.
+
+        Raises:
+            OSError: the file cannot be opened.
+        """
+        self._kind = kind
+        self._array = held if isinstance(held, np.ndarray) else None
+        self._file = None if isinstance(held, np.ndarray) else held.open("rb", buffering=0)
+        size = 0 if self._file is None else os.fstat(self._file.fileno()).st_size
+        self._count = size // kind.itemsize if self._array is None else len(self._array)
+
+    def __len__(self) -> int:
+        return self._count
+
+    def row(self, number: int) -> np.void:
+        """Return one row, `number` in [-len, len).
+
+        Raises:
+            IndexError: there is none.
+        """
+        number += self._count if number < 0 else 0
+        if not 0 <= number < self._count:
+            raise IndexError(number)
+        found = self.rows(number, number + 1)
+        if not len(found):
+            raise IndexError(number)
+        row: np.void = found[0]
+        return row
+
+    def rows(self, first: int, last: int) -> np.ndarray[Any, Any]:
+        """Return the rows from `first` up to `last`; fewer if there are fewer."""
+        if self._array is not None:
+            return self._array[first:last]
+        assert self._file is not None
+        size = self._kind.itemsize
+        raw = os.pread(self._file.fileno(), (last - first) * size, first * size)
+        return np.frombuffer(raw[: len(raw) // size * size], self._kind)
+
+    def pieces(self, first: int = 0, last: int | None = None) -> Iterator[np.ndarray[Any, Any]]:
+        """Yield the rows from `first` up to `last`, or to the end, a million at a time."""
+        last = self._count if last is None else last
+        for at in range(first, last, 1 << 20):
+            yield self.rows(at, min(at + (1 << 20), last))
 
 
 class Column:
@@ -120,20 +177,15 @@ class Column:
         else:
             self._file.write(rows.tobytes())
 
-    def finish(self) -> np.ndarray[Any, Any]:
-        """Return the array, mapped if it lies in a file."""
+    def finish(self) -> np.ndarray[Any, Any] | Path:
+        """Return the array, or the file that it lies in."""
         self._flush()
         if self._file is None or self._path is None:
             return np.concatenate([np.empty(0, self._kind), *self._done])
         self._file.flush()
         os.fsync(self._file.fileno())
         self._file.close()
-        return _mapped(self._path, self._kind)
-
-    def close(self) -> None:
-        """Let go of the file."""
-        if self._file is not None:
-            self._file.close()
+        return self._path
 
     def _flush(self) -> None:
         if self._rows:
@@ -173,8 +225,8 @@ def load(folder: Path, signature: str) -> Index | None:
         index = Index(
             files=tuple(FileEntry(**dict(zip(_NAMES, row, strict=True))) for row in data["files"]),
             parts=tuple(Part(**part) for part in data["parts"]),
-            documents=_mapped(folder / DOCUMENTS, DOCUMENT),
-            passages=_mapped(folder / PASSAGES, PASSAGE),
+            documents=Table(DOCUMENT, folder / DOCUMENTS),
+            passages=Table(PASSAGE, folder / PASSAGES),
             examples=tuple(data["examples"]),
             folder=folder,
         )
@@ -195,10 +247,11 @@ def _whole(index: Index) -> bool:
     return all("/" not in name and (folder / name).is_file() for name in copies)
 
 
-def _mapped(path: Path, kind: np.dtype[Any]) -> np.ndarray[Any, Any]:
-    if not path.stat().st_size:
-        return np.empty(0, kind)
-    return np.memmap(path, dtype=kind, mode="r")
+def mapped(held: np.ndarray[Any, Any] | Path, kind: np.dtype[Any]) -> np.ndarray[Any, Any]:
+    """Return a finished column as an array; a file of one's own is mapped into memory."""
+    if isinstance(held, np.ndarray):
+        return held
+    return np.memmap(held, dtype=kind, mode="r") if held.stat().st_size else np.empty(0, kind)
 
 
 def total(parts: Sequence[Mapping[str, int]]) -> dict[str, int]:

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from spade_envs.corpus.index import Column
+from spade_envs.corpus.index import Column, mapped
 from spade_envs.errors import MissingExtra
 
 _RUN = 5
@@ -22,6 +22,7 @@ _RUN = 5
 _SIGNATURE = 64
 _BANDS = 16
 _BATCH = 256
+_SIGNATURES, _KEYS = np.dtype(("<u4", (_SIGNATURE,))), np.dtype("<u8")
 _WORD = re.compile(r"\w+")
 _MULTIPLIERS = np.array([0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F], dtype=np.uint64)
 
@@ -50,8 +51,8 @@ class NearDuplicates:
             [] if folder is None else [folder / f"near-{n}.bin" for n in range(_BANDS + 1)]
         )
         paths: Sequence[Path | None] = self._paths or [None] * (_BANDS + 1)
-        self._signatures = Column(np.dtype(("<u4", (_SIGNATURE,))), paths[0])
-        self._keys = [Column(np.dtype("<u8"), path) for path in paths[1:]]
+        self._signatures = Column(_SIGNATURES, paths[0])
+        self._keys = [Column(_KEYS, path) for path in paths[1:]]
         self._waiting: list[list[str]] = []
 
     def add(self, text: str) -> None:
@@ -65,8 +66,8 @@ class NearDuplicates:
     def kept(self) -> np.ndarray[Any, np.dtype[np.bool_]]:
         """Return for every passage whether it is the first of its like, and forget all."""
         self._flush()
-        signatures = self._signatures.finish()
-        pairs = [_candidates(keys.finish()) for keys in self._keys]
+        signatures = mapped(self._signatures.finish(), _SIGNATURES)
+        pairs = [_candidates(mapped(keys.finish(), _KEYS)) for keys in self._keys]
         alike = _confirmed(np.concatenate(pairs), signatures, self._threshold)
         kept = np.ones(self._signatures.count, dtype=np.bool_)
         for later, earlier in alike.tolist():

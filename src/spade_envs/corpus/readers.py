@@ -136,13 +136,13 @@ def unpack(path: Path, target: Path) -> int:
 def _blocks(path: Path) -> Iterator[bytes]:
     try:
         with open_file(path) as stream:
-            while block := stream.read(1 << 20):
+            while block := stream.read1(1 << 20):
                 yield block
     except _IO_ERRORS as error:
         raise Unreadable(f"cannot be read: {error}") from error
 
 
-def open_file(path: Path) -> IO[bytes]:
+def open_file(path: Path) -> io.BufferedReader:
     """Open a file to read what it holds, uncompressed.
 
     Raises:
@@ -168,7 +168,7 @@ class _Unpacking(io.RawIOBase):
         return True
 
     def readinto(self, buffer: Any) -> int:
-        count = self._file.readinto(buffer)
+        count = self._file.readinto1(buffer)
         if self._file.tell() > self._limit:
             why = (
                 f"unpacks to more than {MOST_TIMES_UNPACKED} times its size; unpack it yourself "

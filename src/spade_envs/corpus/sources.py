@@ -133,7 +133,7 @@ def scan_origin(
                 yield from _unpacked(entry, copies, f"copy-{first_copy + number}")
             else:
                 for place, document in scan_file(entry, path):
-                    yield replace(entry, title=place.title), place, document
+                    yield _titled(entry, place), place, document
         except Unreadable as error:
             yield entry, _whole(entry), error
         except MissingExtra as error:
@@ -201,16 +201,20 @@ def _unpacked(
     except Unreadable as error:
         broken = error
     large = copy.stat().st_size >= _LEAST_COPY_BYTES
+    kept = replace(entry, unpacked=name if large else None)
     try:
         for place, document in scan_file(entry, copy):
-            kept = replace(entry, title=place.title, unpacked=name if large else None)
-            yield kept, place, document
+            yield _titled(kept, place), place, document
     except Unreadable as error:
         broken = broken or error
     if not large:
         copy.unlink()
     if broken is not None:
         raise broken
+
+
+def _titled(entry: FileEntry, place: Place) -> FileEntry:
+    return entry if entry.title == place.title else replace(entry, title=place.title)
 
 
 def _dataset(source: Source, licence: str | None) -> Origin:

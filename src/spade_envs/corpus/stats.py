@@ -34,8 +34,8 @@ def lengths(corpus: Corpus, bins: int = 12) -> Lengths:
         corpus: at least one passage.
         bins: of the histogram, >= 1; fewer if the lengths are few.
     """
-    passages = corpus.index.passages
-    sizes = passages["end"].astype(np.int64) - passages["start"]
+    pieces = [rows["end"] - rows["start"] for rows in corpus.index.passages.pieces()]
+    sizes = np.concatenate(pieces)
     least, most = int(sizes.min()), int(sizes.max())
     width = _rounded(-(-(most - least + 1) // bins))
     first = least // width * width
