@@ -50,7 +50,7 @@ _OPTIONS = (
     click.option("--no-boilerplate", is_flag=True, help="Leave out menus, notices, links."),
     click.option(
         "--near-duplicates",
-        type=Finite(0, 1, min_open=True),
+        type=Finite(0.4, 1),
         metavar="SHARE",
         help="Leave out passages that are in this share an earlier one; 0.8 is usual.",
     ),

@@ -20,7 +20,9 @@ from spade_envs.errors import MissingExtra
 _RUN = 5
 """Words in a row whose sets are compared."""
 _SIGNATURE = 64
-_BANDS = 16
+_STRICT = 0.7
+"""From this threshold on bands have four values, below two: at the threshold itself 99 of 100
+repetitions share one of the sixteen or thirty-two bands."""
 _BATCH = 256
 _SIGNATURES, _KEYS = np.dtype(("<u4", (_SIGNATURE,))), np.dtype("<u8")
 _WORD = re.compile(r"\w+")
@@ -35,7 +37,7 @@ class NearDuplicates:
 
         Args:
             threshold: estimated Jaccard similarity of 5-word runs from which on a passage repeats
-                another, in (0, 1].
+                another, in [0.4, 1].
             folder: where to keep signatures meanwhile; None for memory.
 
         Raises:
@@ -47,10 +49,11 @@ class NearDuplicates:
             raise MissingExtra("rensa", "data") from None
         self._hasher: Any = RMinHash
         self._threshold = threshold
+        self._bands = _SIGNATURE // (4 if threshold >= _STRICT else 2)
         self._paths = (
-            [] if folder is None else [folder / f"near-{n}.bin" for n in range(_BANDS + 1)]
+            [] if folder is None else [folder / f"near-{n}.bin" for n in range(self._bands + 1)]
         )
-        paths: Sequence[Path | None] = self._paths or [None] * (_BANDS + 1)
+        paths: Sequence[Path | None] = self._paths or [None] * (self._bands + 1)
         self._signatures = Column(_SIGNATURES, paths[0])
         self._keys = [Column(_KEYS, path) for path in paths[1:]]
         self._waiting: list[list[str]] = []
@@ -84,9 +87,10 @@ class NearDuplicates:
         digests = self._hasher.digests_from_token_sets(runs, num_perm=_SIGNATURE, seed=0)
         found = np.array(digests, dtype="<u4")
         self._signatures.extend(found)
-        bands = np.ascontiguousarray(found).view("<u8").reshape(len(runs), _BANDS, 2)
-        mixed = bands * _MULTIPLIERS
-        keys = mixed[:, :, 0] ^ (mixed[:, :, 1] >> np.uint64(29)) ^ mixed[:, :, 1]
+        keys = np.ascontiguousarray(found).view("<u8")
+        if self._bands < keys.shape[1]:
+            mixed = keys.reshape(len(runs), self._bands, 2) * _MULTIPLIERS
+            keys = mixed[:, :, 0] ^ (mixed[:, :, 1] >> np.uint64(29)) ^ mixed[:, :, 1]
         for band, column in enumerate(self._keys):
             column.extend(np.ascontiguousarray(keys[:, band]))
 

@@ -101,18 +101,20 @@ def _rows(file: Any, group: int, columns: list[str]) -> Iterator[dict[str, Any]]
 
 def _text_columns(file: Any, text_key: str | None) -> list[str]:
     names = TEXT_KEYS if text_key is None else (text_key,)
-    found = [name for name in names if name in _flat_columns(file)]
+    found = [name for name in names if name in _flat_columns(file, texts=True)]
     if not found:
         wanted = " or ".join(f"`{name}`" for name in names)
         raise Unreadable(f"has no column of text named {wanted}", "no text")
     return found
 
 
-def _flat_columns(file: Any) -> list[str]:
-    """Return the columns of single values; lists, structs and bytes are left out."""
+def _flat_columns(file: Any, *, texts: bool = False) -> list[str]:
+    """Return the columns of single values, or of texts alone; lists and bytes are left out."""
     types = _pyarrow().types
-    flat = (types.is_string, types.is_large_string, types.is_integer, types.is_floating)
-    kinds = (*flat, types.is_boolean, types.is_date, types.is_timestamp, types.is_string_view)
+    kinds = [types.is_string, types.is_large_string, types.is_string_view]
+    if not texts:
+        kinds += [types.is_integer, types.is_floating, types.is_boolean]
+        kinds += [types.is_date, types.is_timestamp]
     return [field.name for field in file.schema_arrow if any(kind(field.type) for kind in kinds)]
 
 

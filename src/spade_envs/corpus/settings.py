@@ -48,15 +48,15 @@ class Filters:
     """Leave out menus, tables of links, notices about cookies and rights, and repetitions."""
     near_duplicates: float | None = None
     """Leave out a passage whose 5-word runs are, in this share, those of an earlier one (Jaccard
-    similarity, in (0, 1]; 0.8 is usual); needs the extra `data`."""
+    similarity, in [0.4, 1]; 0.8 is usual); needs the extra `data`."""
 
     def __post_init__(self) -> None:
         if self.min_words < 0:
             raise CorpusError(f"min_words must be >= 0, not {self.min_words}")
         if self.max_words is not None and self.max_words < max(1, self.min_words):
             raise CorpusError(f"max_words must be >= 1 and >= min_words, not {self.max_words}")
-        if self.near_duplicates is not None and not 0 < self.near_duplicates <= 1:
-            raise CorpusError(f"near_duplicates must be in (0, 1], not {self.near_duplicates}")
+        if self.near_duplicates is not None and not 0.4 <= self.near_duplicates <= 1:
+            raise CorpusError(f"near_duplicates must be in [0.4, 1], not {self.near_duplicates}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,8 +115,10 @@ def read_settings(path: Path) -> CorpusSettings:
         data = tomllib.loads(path.read_text("utf-8"))
     except (OSError, ValueError) as error:
         raise CorpusError(f"{path} cannot be read: {error}") from error
-    data["sources"] = data.pop("source", [])
     try:
+        if "sources" in data:
+            raise CorpusError("unknown key 'sources'; write [[source]] before each source")
+        data["sources"] = data.pop("source", [])
         _refuse_unknown(CorpusSettings, data, "")
         settings = msgspec.convert(data, CorpusSettings)
     except (msgspec.ValidationError, CorpusError) as error:

@@ -63,7 +63,7 @@ def is_boilerplate(text: str) -> bool:
     if not visible:
         return True
     letters = sum(char.isalpha() for char in text)
-    if letters < 0.4 * visible:
+    if letters < 0.25 * visible:
         return True
     if sum(map(len, _LINK.findall(text))) > 0.4 * visible:
         return True
