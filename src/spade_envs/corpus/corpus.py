@@ -173,8 +173,11 @@ def open_corpus(
             to mend it.
         MissingExtra: a format or a filter needs a library that is not installed.
     """
-    settings = _settings(spec, words)
-    origins = [resolve(source, licence) for source in settings.sources]
+    try:
+        settings = _settings(spec, words)
+        origins = [resolve(source, licence) for source in settings.sources]
+    except (OSError, RuntimeError) as error:  # a name that no system takes, a user without home
+        raise CorpusError(f"{str(spec)[:200]} cannot be opened: {error}"[:400]) from error
     count, filters = settings.words or DEFAULT_WORDS, settings.filters
 
     def make(folder: Path | None) -> Index:

@@ -15,6 +15,7 @@ from spade_envs.errors import CorpusError, MissingExtra
 PREFIX = "hf:"
 _ROWS = 64
 _SAVED = ("state.json", "dataset_dict.json")
+"""Files that `save_to_disk` leaves."""
 
 
 def open_dataset(name: str) -> Any:
@@ -112,13 +113,15 @@ def _opened(spec: str) -> Any:
         raise MissingExtra("datasets", "data") from None
     rest, _, split = spec.partition("#")
     name, _, config = rest.partition("@")
-    path = Path(name).expanduser()
+    if not name:
+        raise CorpusError(f"write {PREFIX}NAME, with the name or folder of a dataset")
     try:
+        path = Path(name).expanduser()
         if any((path / mark).is_file() for mark in _SAVED):
             found = datasets.load_from_disk(str(path))
         else:
             found = datasets.load_dataset(name, config or None, split=split or None)
-    except (OSError, ValueError, datasets.exceptions.DatasetsError) as error:
+    except (OSError, ValueError, RuntimeError, datasets.exceptions.DatasetsError) as error:
         first = str(error).strip().split("\n", 1)[0][:300]
         raise CorpusError(f"the dataset {name!r} cannot be loaded: {first}") from error
     if isinstance(found, datasets.Dataset):
