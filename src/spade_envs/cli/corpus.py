@@ -88,13 +88,10 @@ def stats_command(as_json: bool, **settings: Any) -> None:
     ]
     columns = ("source", "documents", "passages", "characters", "draws", "licence")
     print_table("", columns, rows)
-    for title, key in (
-        ("Left out, passages", "left_out"),
-        ("Unusable, files and rows", "unusable"),
-    ):
+    for what, key in (("passages left out", "left_out"), ("unusable files, rows", "unusable")):
         if found[key]:
-            print_table(title, ("why", "count"), found[key].items())
-    print_table("Passages by characters", ("from", "to", "passages", ""), _bars(found["lengths"]))
+            print_table("", (what, "count"), found[key].items())
+    print_table("", ("characters", "to", "passages", ""), _bars(found["lengths"]))
     for example in found["examples"][:3]:
         say(f"unusable: {example}")
     if found["index"]:

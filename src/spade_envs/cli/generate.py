@@ -21,7 +21,9 @@ if TYPE_CHECKING:
     help="nano, http://HOST:PORT/v1, openai:MODEL, hf:PATH, scripted:FILE (docs/generate.md).",
 )
 @click.option("--model", help="Model to ask a server for. [default: its first one]")
-@click.option("--corpus", default="pydoc", show_default=True, help="Folder, file, or pydoc.")
+@click.option(
+    "--corpus", default="pydoc", show_default=True, help="Folder, file, hf:NAME, or pydoc."
+)
 @click.option("--count", type=click.IntRange(1), required=True, help="Environments wanted.")
 @click.option(
     "--seed", type=click.IntRange(0), default=0, show_default=True, help="Of the whole run."

@@ -14,9 +14,9 @@ class Corpus(Section):
     """Documents that briefs are drawn from."""
 
     source: Text = Field(default="pydoc", min_length=1)
-    """`pydoc`, a file or a folder; `none` designs without documents."""
+    """`pydoc`, file, folder, `hf:NAME` or TOML file of sources; `none` designs without documents."""
     max_words: Positive = 6000
-    """Longest passage, in words."""
+    """Longest passage, in words; `words` in a TOML file of sources comes first."""
     seed: Count = 42
     """Seed of the order in which passages are drawn."""
 
