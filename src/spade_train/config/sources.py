@@ -14,7 +14,7 @@ class Corpus(Section):
     """Documents that briefs are drawn from."""
 
     source: Text = Field(default="pydoc", min_length=1)
-    """`pydoc`, file, folder, `hf:NAME` or TOML file of sources; `none` designs without documents."""
+    """`pydoc`, file, folder, `hf:NAME` or TOML file of sources; `none` designs without any."""
     max_words: Positive = 6000
     """Longest passage, in words; `words` in a TOML file of sources comes first."""
     seed: Count = 42
