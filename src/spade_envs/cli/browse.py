@@ -38,12 +38,11 @@ def list_command(store: str | None, skill: str | None, withdrawn: bool, as_json:
                 records.setdefault(record.id, record)
     found = list(records.values())
     if as_json:
-        echo_json([_row(record) for record in found])
+        echo_json([row_of(record) for record in found])
         return
     columns = ("id", "kind", "levels", "turns", "skills and summary")
     rows = [
-        (record.id, record.kind, record.levels, record.max_turns, _about(record))
-        for record in found
+        (record.id, record.kind, record.levels, record.max_turns, about(record)) for record in found
     ]
     print_table("", columns, rows)
     say(counted(len(found), "environment"))
@@ -76,7 +75,7 @@ def show_command(ref: str, store: str | None, with_source: bool, as_json: bool) 
     if as_json:
         from spade_envs.gates import report_to_json
 
-        document = {"record": _row(record), "manifest": manifest}
+        document = {"record": row_of(record), "manifest": manifest}
         echo_json({**document, "report": report_to_json(report), "changed": changed or None})
     else:
         print_table(record.id, ("", ""), [*_facts(record, manifest), *_certified(report)])
@@ -133,14 +132,16 @@ def _show_file(file: str, *, with_source: bool, as_json: bool) -> None:
     click.echo(f"gates: spade-envs check {clean(file)}")
 
 
-def _about(record: Record) -> str:
+def about(record: Record) -> str:
+    """Return skills and summary of an environment, or why it was withdrawn, in one line."""
     if record.withdrawn:
         return f"withdrawn: {record.withdrawn}"
     skills = ", ".join(record.skills)
     return f"{skills}: {record.summary}" if skills else record.summary
 
 
-def _row(record: Record) -> dict[str, Any]:
+def row_of(record: Record) -> dict[str, Any]:
+    """Return a record as plain JSON."""
     return {
         "id": record.id,
         "digest": record.digest,

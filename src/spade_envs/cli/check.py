@@ -11,6 +11,8 @@ from spade_envs.cli.many import run_options
 from spade_envs.cli.stores import json_option, store_option
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from spade_envs.cli.many import Run
     from spade_envs.gates.subject import Depth
     from spade_envs.reports.entry import Entry
@@ -50,8 +52,9 @@ def check_command(
     any case.
     """
     from spade_envs.cli import many
+    from spade_envs.cli.output import page_to_write
 
-    page = _page_to_write(html)
+    page = page_to_write(html)
     if quick and deep:
         raise click.UsageError("--quick and --deep exclude each other")
     depth: Depth = "quick" if quick else "deep" if deep else "standard"
@@ -105,32 +108,8 @@ def _exit_code(run: Run) -> int:
     return 0 if well else FOUND
 
 
-def _page_to_write(html: str | None) -> Any:
-    """Return where the page goes; refused before the long run, not after it."""
-    import os
-    from pathlib import Path
-
-    if html is None:
-        return None
-    path = Path(html)
-    if path.is_dir() or not path.absolute().parent.is_dir():
-        raise click.UsageError(f"--html {html}: name a file in a folder that exists")
-    if os.path.lexists(path) and (path.is_symlink() or not path.is_file()):
-        raise click.UsageError(f"--html {html}: that is no ordinary file, so it is left alone")
-    if path.suffix.lower() not in (".html", ".htm"):
-        raise click.UsageError(f"--html {html}: let the name end in .html")
-    return path
-
-
-def _write_page(path: Any, run: Run) -> None:
-    import os
-    from datetime import UTC, datetime
-
-    from spade_envs.cli.output import say
+def _write_page(path: Path, run: Run) -> None:
+    from spade_envs.cli.output import write_page
     from spade_envs.reports.page import render
 
-    made_at = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
-    half = path.with_name(f".{path.name}.{os.getpid()}")
-    half.write_text(render(run.entries, made_at=made_at), encoding="utf-8")
-    half.replace(path)
-    say(f"page: {path}")
+    write_page(path, lambda made_at: render(run.entries, made_at=made_at))

@@ -6,6 +6,7 @@ import sys
 
 import click
 
+from spade_envs.cli.memory import embedder_option
 from spade_envs.cli.stores import find, json_option, readable_stores, store_option
 
 
@@ -65,11 +66,24 @@ def _plain(problem: object) -> dict[str, str]:
 
 
 @click.command("reindex")
+@embedder_option
 @store_option
-def reindex_command(store: str | None) -> None:
-    """Rebuild a store's index from its manifests."""
+def reindex_command(store: str | None, embedder: str | None) -> None:
+    """Rebuild a store's index from its manifests.
+
+    With --embedder, its memory too: with this embedder from now on, whatever made it before. If
+    that is stopped, the same command goes on.
+    """
+    from spade_envs.cli.memory import remembering
     from spade_envs.cli.output import counted
+    from spade_envs.memory import rebuild_memory
     from spade_envs.store import open_store
 
     opened = open_store(store)
     click.echo(f"{counted(opened.reindex(), 'version')} indexed in {opened.root}")
+    if embedder is not None:
+        bar, show = remembering()
+        with bar:
+            memory = rebuild_memory(opened, embedder, show)
+        told = counted(len(memory), "environment")
+        click.echo(f"{told} remembered with {memory.fingerprint}")

@@ -10,7 +10,8 @@ import dataclasses
 import json
 import os
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
 from typing import Any
 
 import click
@@ -22,10 +23,12 @@ __all__ = [
     "counted",
     "echo_json",
     "echo_json_line",
+    "page_to_write",
     "print_table",
     "progress",
     "say",
     "wants_colour",
+    "write_page",
 ]
 
 
@@ -110,3 +113,33 @@ def progress(total: int | None, label: str) -> Any:
     bar = Progress(*columns, console=console, disable=not console.is_terminal, transient=True)
     bar.add_task(label, total=total)
     return bar
+
+
+def page_to_write(html: str | None) -> Path | None:
+    """Return where the page goes; refused before the long run, not after it."""
+    if html is None:
+        return None
+    path = Path(html)
+    if path.is_dir() or not path.absolute().parent.is_dir():
+        raise click.UsageError(f"--html {html}: name a file in a folder that exists")
+    if os.path.lexists(path) and (path.is_symlink() or not path.is_file()):
+        raise click.UsageError(f"--html {html}: that is no ordinary file, so it is left alone")
+    if path.suffix.lower() not in (".html", ".htm"):
+        raise click.UsageError(f"--html {html}: let the name end in .html")
+    return path
+
+
+def write_page(path: Path, render: Callable[[str], str]) -> None:
+    """Write a page so that it is there whole or not at all, and say where.
+
+    Args:
+        path: where it goes.
+        render: gives the page, from the time it was made as text.
+    """
+    from datetime import UTC, datetime
+
+    made_at = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
+    half = path.with_name(f".{path.name}.{os.getpid()}")
+    half.write_text(render(made_at), encoding="utf-8")
+    half.replace(path)
+    say(f"page: {path}")

@@ -11,7 +11,7 @@ and what is asked of it stands in docs/memory.md.
 from __future__ import annotations
 
 from spade_envs.memory.embedders import Embedder, make_embedder
-from spade_envs.memory.memory import Memory, Neighbour, open_memory
+from spade_envs.memory.memory import Memory, Neighbour, open_memory, rebuild_memory
 from spade_envs.memory.recall import Material, recall
 
 __all__ = [
@@ -21,5 +21,6 @@ __all__ = [
     "Neighbour",
     "make_embedder",
     "open_memory",
+    "rebuild_memory",
     "recall",
 ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import shlex
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -45,8 +46,8 @@ def open_memory(
     store: EnvStore,
     embedder: Embedder | str | None = None,
     *,
-    rebuild: bool = False,
     exact_up_to: int = EXACT_UP_TO,
+    keep: bool = True,
 ) -> Memory:
     """Return the memory of a store; nothing is read or embedded before `refresh`.
 
@@ -54,8 +55,8 @@ def open_memory(
         store: whose environments are meant.
         embedder: what makes the vectors, or its name (see `make_embedder`); None takes the one that
             the store's memory is of if that needs no naming (`hashed`, `minilm`), else `hashed`.
-        rebuild: forget the vectors of any other embedder.
         exact_up_to: most vectors to compare one by one; a graph serves more.
+        keep: write new vectors into the store; those of a store that is read-only never are.
 
     Raises:
         ConfigError: the memory is of another embedder; the message holds the command that rebuilds
@@ -66,16 +67,45 @@ def open_memory(
     current = read_current(store.root)
     if embedder is None:
         embedder = _named(current, store.root)
+    called = embedder if isinstance(embedder, str) else "EMBEDDER"
     if isinstance(embedder, str):
         embedder = make_embedder(embedder)
     ours = fingerprint(embedder, text=TEXT_VERSION)
-    if current is not None and current != ours and not rebuild:
-        raise ConfigError(_mismatch(store.root, current, ours))
-    if current != ours and not store.read_only:
+    if current is not None and current != ours:
+        raise ConfigError(
+            f"the memory of {store.root} was made with {current}, not with {ours}; make it anew "
+            f"with: {_command(called, store.root)}"
+        )
+    keep = keep and not store.read_only
+    if current is None and keep:
         write_current(store.root, ours)
-        if rebuild:
-            drop_others(store.root, ours)
-    return Memory(store, embedder, exact_up_to=exact_up_to)
+    return Memory(store, embedder, exact_up_to=exact_up_to, keep=keep)
+
+
+def rebuild_memory(
+    store: EnvStore,
+    embedder: Embedder | str,
+    progress: Callable[[int, int], None] | None = None,
+) -> Memory:
+    """Make the memory of a store with this embedder, whatever it was made with, and return it.
+
+    The vectors of other embedders go when all environments have new ones; until then the memory is
+    what it was, and a rebuilding that was stopped goes on where it was. Vectors that this embedder
+    made before are kept.
+
+    Raises:
+        StoreError: the store cannot be written to.
+        ClientError: the embedder failed.
+    """
+    if store.read_only:
+        raise StoreError(f"{store.root} is read-only; its memory cannot be kept")
+    if isinstance(embedder, str):
+        embedder = make_embedder(embedder)
+    memory = Memory(store, embedder)
+    memory.refresh(progress)
+    write_current(store.root, memory.fingerprint)
+    drop_others(store.root, memory.fingerprint)
+    return memory
 
 
 def _named(current: Fingerprint | None, root: Path) -> str:
@@ -86,17 +116,13 @@ def _named(current: Fingerprint | None, root: Path) -> str:
     if current.name == "all-minilm-l6-v2":
         return "minilm"
     raise ConfigError(
-        f"the memory of {root} was made with {current}; name that embedder, or make it anew: "
-        f"spade-envs reindex --embedder {DEFAULT} --store {root}"
+        f"the memory of {root} was made with {current}; name that embedder, or make it anew with: "
+        f"{_command(DEFAULT, root)}"
     )
 
 
-def _mismatch(root: Path, current: Fingerprint, ours: Fingerprint) -> str:
-    name = ours.name if ours.name == DEFAULT else "EMBEDDER"
-    return (
-        f"the memory of {root} was made with {current}, not with {ours}; make it anew with: "
-        f"spade-envs reindex --embedder {name} --store {root}"
-    )
+def _command(embedder: str, root: Path) -> str:
+    return f"spade-envs reindex --embedder {shlex.quote(embedder)} --store {shlex.quote(str(root))}"
 
 
 class Memory:
@@ -109,13 +135,18 @@ class Memory:
     """
 
     def __init__(
-        self, store: EnvStore, embedder: Embedder, *, exact_up_to: int = EXACT_UP_TO
+        self,
+        store: EnvStore,
+        embedder: Embedder,
+        *,
+        exact_up_to: int = EXACT_UP_TO,
+        keep: bool = True,
     ) -> None:
         self.store, self.embedder = store, embedder
         self.fingerprint = fingerprint(embedder, text=TEXT_VERSION)
         self._exact_up_to = exact_up_to
         self._reader = VectorReader(store.root, self.fingerprint)
-        self._writer = None if store.read_only else VectorWriter(store.root, self.fingerprint)
+        self._writer = VectorWriter(store.root, self.fingerprint) if keep else None
         self._vectors: dict[str, Vectors] = {}
         self._records: dict[str, Record] = {}
         self._found: dict[str, Record] | None = None  # records with a vector; None: look again

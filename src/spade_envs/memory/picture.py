@@ -1,4 +1,4 @@
-"""Vectors as points in a plane: the two directions in which they differ most."""
+"""Vectors as points in a plane, along the two directions in which they differ most."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from numpy.typing import NDArray
 
 from spade_envs.memory.embedders.base import Vectors
 
+_TOGETHER = 1024
+
 
 @dataclass(frozen=True, slots=True)
 class Plane:
@@ -18,6 +20,20 @@ class Plane:
     """Shape (items, 2); the mean is at the origin."""
     share: float
     """Part of the variance that the plane shows, in [0, 1]."""
+
+
+def nearest_of_each(rows: Vectors) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+    """Return, for each of at least two unit vectors, the place and cosine of its nearest other."""
+    places = np.zeros(len(rows), dtype=np.int64)
+    cosines = np.zeros(len(rows), dtype=np.float32)
+    for start in range(0, len(rows), _TOGETHER):
+        part = rows[start : start + _TOGETHER] @ rows.T
+        own = np.arange(len(part))
+        part[own, start + own] = -np.inf
+        best = part.argmax(axis=1)
+        places[start : start + len(part)] = best
+        cosines[start : start + len(part)] = part[own, best]
+    return places, np.clip(cosines, -1.0, 1.0)
 
 
 def plane_of(rows: Vectors) -> Plane:

@@ -9,7 +9,7 @@ import pytest
 
 from envs.memory.kit_memory import Axes, add_about, digest, source_about
 from spade_envs.errors import ClientError, ConfigError, StoreError
-from spade_envs.memory import open_memory
+from spade_envs.memory import open_memory, rebuild_memory
 from spade_envs.memory.index import Index, load_graph, local_key, save_graph
 from spade_envs.memory.vectors import place_of
 from spade_envs.store import open_store
@@ -154,12 +154,29 @@ def test_another_embedder_is_told_how_to_rebuild(store):
     with pytest.raises(ConfigError, match="name that embedder"):
         open_memory(store)
 
-    memory = open_memory(store, "hashed:64", rebuild=True)
-    assert memory.refresh() == 3
+    memory = rebuild_memory(store, "hashed:64")
     assert names(memory.search("the kiln", 1)) == ["oven"]
     assert open_memory(store).fingerprint == memory.fingerprint
     kept = [path.name for path in (store.root / ".cache/memory").iterdir() if path.is_dir()]
     assert kept == [memory.fingerprint.folder]
+
+
+def test_a_rebuilding_that_is_stopped_changes_nothing_and_goes_on(store, monkeypatch):
+    monkeypatch.setattr("spade_envs.memory.memory._BATCH", 1)
+    filled(store)
+    other = Axes(WORDS, name="other")
+
+    def stop(done, total):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        rebuild_memory(store, other, stop)
+    assert open_memory(store, Axes(WORDS)).refresh() == 0
+    rebuild_memory(store, other)
+    assert len(other.asked) == 3
+    with pytest.raises(ConfigError, match=r"made with other \(revision 1"):
+        open_memory(store, Axes(WORDS))
+    assert open_memory(store, other).refresh() == 0
 
 
 def test_a_store_that_cannot_be_written_to_is_searched_all_the_same(store, monkeypatch):
@@ -169,6 +186,8 @@ def test_a_store_that_cannot_be_written_to_is_searched_all_the_same(store, monke
     assert memory.refresh() == 1
     assert names(memory.search("kiln", 2)) == ["oven"]
     assert not (store.root / ".cache").exists()
+    with pytest.raises(StoreError, match="read-only"):
+        rebuild_memory(store, "hashed")
 
 
 def test_a_failing_embedder_keeps_what_was_done(store, monkeypatch):

@@ -9,7 +9,7 @@ from envs.memory.kit_memory import Axes, add_about
 from spade_envs.design.brief import build_brief
 from spade_envs.errors import ConfigError
 from spade_envs.memory import open_memory, recall
-from spade_envs.memory.picture import plane_of
+from spade_envs.memory.picture import nearest_of_each, plane_of
 from spade_envs.memory.recall import Recall, describe, mmr
 from spade_envs.store import open_store
 from spade_envs.store.plays import Figures, PlayReader, Plays, PlayWriter
@@ -214,6 +214,15 @@ def test_the_plane_shows_distances_no_greater_than_they_are_in_any_turn_of_space
     assert (seen <= true + 1e-5).all()
     turn = np.linalg.qr(np.random.default_rng(seed).standard_normal((3, 3)))[0]
     assert plane_of((rows @ turn).astype(np.float32)).share == pytest.approx(plane.share, abs=1e-3)
+
+
+@pytest.mark.parametrize("together", [2, 1024])
+def test_the_nearest_of_each_is_another_one(together, monkeypatch):
+    monkeypatch.setattr("spade_envs.memory.picture._TOGETHER", together)
+    rows = np.array([[1, 0], [0, 1], [0.6, 0.8], [0, 1], [-1, 0]], dtype=np.float32)
+    places, cosines = nearest_of_each(rows)
+    assert places.tolist() == [2, 3, 1, 1, 1]
+    assert cosines.tolist() == pytest.approx([0.6, 1.0, 0.8, 1.0, 0.0])
 
 
 def test_points_on_a_line_are_shown_in_order():

@@ -1,8 +1,8 @@
 """Hashed n-grams: an embedder that needs nothing but numpy and is the same everywhere.
 
-Each text is a bag of words, pairs of neighbouring words and five letters in a row; each of these adds
-plus or minus its weight at one place of the vector. It finds texts that share words or stems. It
-knows no synonyms; for those there are models.
+Each text is a bag of words, pairs of neighbouring words and five letters in a row; each of these
+adds plus or minus its weight at one place of the vector. It finds texts that share words or stems.
+It knows no synonyms; for those there are models.
 """
 
 from __future__ import annotations
