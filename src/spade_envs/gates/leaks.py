@@ -197,8 +197,13 @@ def _tainted_on(subject: Subject, level: int, seeds: Sequence[int]) -> Finding |
 
 
 def _only_to_remember(subject: Subject, level: int, traces: Sequence[Trace], leak: Finding) -> bool:
-    """Whether the task shows a last answer that is worth nothing without others before it."""
-    if leak.evidence["channel"] != _TASK or _GIVEN_AWAY.search(str(leak.evidence["after"])):
+    """Whether the task shows a last answer that is worth nothing without others before it.
+
+    Nobody has to hide what is only to be remembered.
+    """
+    plain = leak.evidence["written"] == "as it is"
+    told = plain and leak.evidence["channel"] == _TASK
+    if not told or _GIVEN_AWAY.search(str(leak.evidence["after"])):
         return False
     long = [trace for trace in traces if len(trace.actions) > 1]
     if len({trace.actions[:-1] for trace in long}) < max(MIN_LEAK_ANSWERS, len(traces) // 2):
@@ -288,6 +293,7 @@ def _tainted_by(
             level=level,
             channel=channel,
             after=mark,
+            written=how or "as it is",
             answers={str(seed): clip(answer) for seed, answer in [*hits.items()][:3]},
         )
         if sure:
