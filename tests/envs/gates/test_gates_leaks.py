@@ -133,6 +133,9 @@ class Password(TextEnv):
 def test_what_is_to_be_remembered_is_no_leak_where_other_answers_come_before():
     assert judge(PASSWORD, no_leak).outcome == "warn"
     assert judge(PASSWORD.replace("the password {", "answer={"), no_leak).outcome == "fail"
+    hidden = PASSWORD.replace("two sums. {", "two sums [ref: {self.word[::-1]}]. {")
+    hidden = hidden.replace("the password {self.word} over", "a password over")
+    assert judge(hidden, no_leak).outcome == "fail"
     alone = PASSWORD.replace("str(a * b))", "answer_of(action))")
     assert judge(alone, no_leak).outcome == "fail"
 
