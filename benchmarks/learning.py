@@ -33,7 +33,8 @@ from spade_train.studies.statistics import Interval, interval
 
 FRONTIER = (0.2, 0.7)
 """Success without the hint, as a mean over the levels, of the families at the frontier."""
-POOL, HELD = 32, 28
+POOL = 32
+_FEW = 4
 _ENDS = 8
 """Updates at both ends of a run that are averaged."""
 
@@ -99,14 +100,12 @@ def main(
 
 
 def stores(out: Path, seed: int, episodes: int) -> list[str]:
-    """Return the settings of a pool at the frontier, and of other programs of its families."""
-    chosen = frontier_families()
-    for name, count, number in (("pool", POOL, 2 * seed), ("held", HELD, 2 * seed + 1)):
-        folder = out / "stores" / f"{name}-{seed}"
-        write_heldout(folder, count=count, seed=number, setting="games", families=chosen)
+    """Return the settings of a pool at the frontier; it is evaluated on further instances."""
+    folder = out / "stores" / f"pool-{seed}"
+    write_heldout(folder, count=POOL, seed=2 * seed, setting="games", families=frontier_families())
     return [
-        f"pool.source={out}/stores/pool-{seed}",
-        f"evaluation.source={out}/stores/held-{seed}",
+        f"pool.source={folder}",
+        "evaluation.source=pool",
         f"evaluation.episodes={episodes}",
     ]
 
@@ -151,7 +150,10 @@ def agent(folder: Path) -> dict[str, tuple[float, float]]:
     keys = [key for key in found[0] if key.startswith("eval/success")]
     keys.sort(key=lambda key: (key != "eval/success", key))
     ends = {key: (found[0][key], found[-1][key]) for key in keys if not key.endswith("_se")}
-    return {**ends, **cost(folder)}
+    played = [line["agent/success"] for line in lines(folder) if "agent/success" in line]
+    # Each update plays instances that no update before has seen.
+    fresh = {"new instances in training": (mean(played[:_FEW]), mean(played[-_FEW:]))}
+    return {**fresh, **ends, **cost(folder)}
 
 
 def designer(folder: Path) -> dict[str, tuple[float, float]]:

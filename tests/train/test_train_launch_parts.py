@@ -16,6 +16,7 @@ from spade_train.config import resolve
 from spade_train.engines import Sampled
 from spade_train.launch.auditor import PolicyClient, audited
 from spade_train.launch.heldout import open_heldout, write_heldout
+from spade_train.launch.run import _pool
 from spade_train.launch.signals import Interrupts
 from spade_train.launch.summary import summarise
 from spade_train.runs import Events, Metrics
@@ -70,6 +71,18 @@ def test_held_out_families_are_those_that_can_be_learnt(tmp_path, monkeypatch, s
     assert all(family.least > 0 for family, _ in asked)
     # Each family comes three times, once with each challenge.
     assert len({(family.name, challenge) for family, challenge in asked}) == 3 * number
+
+
+def test_a_pool_may_be_evaluated_on_further_instances(tmp_path):
+    own = ["pool.source=starter", "evaluation.source=pool"]
+    config = resolve("paper-games-4b", overlays=["fixed-pool"], settings=own)
+    held = open_heldout(config, tmp_path)
+    _, pool = _pool(config, held)
+    assert len(pool) == 12
+    assert {env.digest for env in pool} == held.held.digests
+    apart = resolve("paper-games-4b", overlays=["fixed-pool"], settings=own[:1])
+    with pytest.raises(ConfigError, match="not held out"):
+        _pool(apart, open_heldout(apart, tmp_path))
 
 
 def test_the_bundled_store_is_held_out_by_kind(tmp_path):

@@ -63,6 +63,8 @@ class Config(Section):
                 "hint.episodes_per_env",
                 f"the score {designer.score.name} needs regret, so it must be > 0",
             )
+        if self.evaluation.source == "pool" and self.pool.source in ("none", "designer"):
+            raise wrong("evaluation.source", '"pool" needs a store in pool.source')
         if self.hint.replay_episodes and not 1 < designer.interval <= designer.delay + 1:
             raise wrong(
                 "hint.replay_episodes",

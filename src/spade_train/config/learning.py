@@ -63,7 +63,8 @@ class Evaluation(Section):
     """First seed of the held-out instances."""
     source: Text = Field(default="starter", min_length=1)
     """Held-out environments, never trained on: `starter`, the bundled store; `nano`, programs that
-    the tiny model's generator writes for this; else the path of a store."""
+    the tiny model's generator writes for this; else the path of a store. `pool` takes the pool's
+    own environments, on instances that are never trained on."""
     environments: Positive = 27
     """Programs for the source `nano`, in turn of each family that the tiny model can learn."""
     greedy: bool = True

@@ -55,7 +55,8 @@ def open_heldout(config: Config, folder: Path) -> HeldStore:
             folder, count=settings.environments, seed=settings.seed, setting=config.setting
         )
         return HeldStore(_read(store), store)
-    store = open_store(starter_path() if settings.source == "starter" else settings.source)
+    source = config.pool.source if settings.source == "pool" else settings.source
+    store = open_store(starter_path() if source == "starter" else source)
     if (store.root / _DONE).is_file():
         return HeldStore(_read(store), store)
     kinds = _kinds(config.setting)

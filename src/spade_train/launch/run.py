@@ -152,7 +152,8 @@ def _stocked(
     if source == "none":
         return None, ()
     store = open_store(starter_path() if source == "starter" else source)
-    return store, pool_of(config, store.records(), held.held.digests, key=key)
+    apart = () if config.evaluation.source == "pool" else held.held.digests
+    return store, pool_of(config, store.records(), apart, key=key)
 
 
 def _corpus(config: Config) -> Corpus | None:
