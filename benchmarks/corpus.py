@@ -9,6 +9,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -19,17 +20,27 @@ FIRST_BAR_S = 2.0
 DRAWS = 1000
 
 CHILD = """
-import json, sys
+import json, sys, time
 from spade_envs.corpus import Cursor, open_corpus
 path, seed, draws = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
 corpus = open_corpus(path)
 passage, cursor = corpus.draw(Cursor(seed=seed))
-print(json.dumps([len(corpus), passage.source]), flush=True)
+print(json.dumps([len(corpus), passage.source, time.process_time()]), flush=True)
 for _ in range(draws):
     passage, cursor = corpus.draw(cursor)
 status = open("/proc/self/status").read()
 print(json.dumps(int(status.partition("VmHWM:")[2].split()[0]) / 1024), flush=True)
 """
+
+
+@dataclass(frozen=True)
+class Opened:
+    """What a fresh process saw of the corpus."""
+
+    passages: int
+    first_s: float
+    first_cpu_s: float
+    resident_mib: float
 
 
 def run(scale: Scale) -> Result:
@@ -38,23 +49,27 @@ def run(scale: Scale) -> Result:
         path = Path(folder, "synthetic.jsonl")
         rows = write(path, scale.corpus_mib << 20)
         begun = time.perf_counter()
-        passages, _, indexing_mib = child(path, folder, seed=0, draws=0)
+        made = child(path, folder, seed=0, draws=0)
         indexing_s = time.perf_counter() - begun
         found = [child(path, folder, seed=1 + n, draws=DRAWS) for n in range(scale.rounds)]
-    first = Series("first passage, fresh process, other seed", "s", tuple(one[1] for one in found))
-    drawing = Series(f"drawing {DRAWS} passages", "MiB resident", tuple(one[2] for one in found))
-    indexing = Series("indexing", "MiB resident", (indexing_mib,))
+    name = "first passage, fresh process, other seed"
+    first = Series(name, "s", tuple(one.first_s for one in found))
+    worked = Series("the same", "processor s", tuple(one.first_cpu_s for one in found))
+    drawing = Series(
+        f"drawing {DRAWS} passages", "MiB resident", tuple(one.resident_mib for one in found)
+    )
+    indexing = Series("indexing", "MiB resident", (made.resident_mib,))
     claims = (
-        Claim("memory at its peak, indexing, in MiB", indexing_mib, MEMORY_BAR_MIB, False),
+        Claim("memory at its peak, indexing, in MiB", made.resident_mib, MEMORY_BAR_MIB, False),
         Claim("memory at its peak, drawing, in MiB", drawing.median, MEMORY_BAR_MIB, False),
         Claim("seconds until the first passage, index there", first.median, FIRST_BAR_S, False),
     )
     rate = scale.corpus_mib / indexing_s
     notes = (
-        f"{scale.corpus_mib} MiB, {rows} rows, {passages} passages",
-        f"indexed in {indexing_s:.0f} s, {rate:.1f} MiB/s",
+        f"{scale.corpus_mib} MiB, {rows} rows, {made.passages} passages",
+        f"indexed in {indexing_s:.0f} s ({made.first_cpu_s:.0f} of processor), {rate:.1f} MiB/s",
     )
-    return Result("corpus", (first, indexing, drawing), claims, notes)
+    return Result("corpus", (first, worked, indexing, drawing), claims, notes)
 
 
 def write(path: Path, size: int) -> int:
@@ -74,16 +89,15 @@ def write(path: Path, size: int) -> int:
     return count
 
 
-def child(path: Path, folder: str, *, seed: int, draws: int) -> tuple[int, float, float]:
-    """Return passages, seconds until the first one, and MiB resident, of a fresh process."""
-    code = CHILD
+def child(path: Path, folder: str, *, seed: int, draws: int) -> Opened:
+    """Open the corpus in a fresh process and draw."""
     environ = {**os.environ, "SPADE_CORPUS_CACHE": str(Path(folder, "cache"))}
     begun = time.perf_counter()
-    command = [sys.executable, "-c", code, str(path), str(seed), str(draws)]
+    command = [sys.executable, "-c", CHILD, str(path), str(seed), str(draws)]
     with subprocess.Popen(command, env=environ, stdout=subprocess.PIPE, text=True) as running:
         out: Any = running.stdout
-        passages, source = json.loads(out.readline())
+        passages, source, cpu_s = json.loads(out.readline())
         first_s = time.perf_counter() - begun
         resident_mib = json.loads(out.readline())
     assert source.startswith("synthetic.jsonl#"), source
-    return passages, first_s, resident_mib
+    return Opened(passages, first_s, cpu_s, resident_mib)

@@ -5,17 +5,21 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Iterator
-from itertools import islice
-from operator import itemgetter, methodcaller
+from operator import itemgetter
+from typing import Any
 
-_WORD = re.compile(r"\S+")
+import numpy as np
+
+_SPACE = re.compile(r"\s")
+_IS_SPACE = np.array([chr(code).isspace() for code in range(0x3002)])
+"""By code point; beyond, there is no white space."""
+_PIECE = 1 << 13
+"""Characters that are looked at together."""
 _BLANK_LINE = re.compile(r"\n\s*\n")
 _LONGEST_WORD_CHARS = 4096
 """Longer runs without white space (base64, minified code) count as several words."""
 _CHARS_PER_WORD = 12
 """A passage never grows beyond this many characters per word asked for, on average."""
-
-_span = methodcaller("span")
 
 
 def spans(text: str, words: int) -> list[tuple[int, int]]:
@@ -47,26 +51,51 @@ def spans(text: str, words: int) -> list[tuple[int, int]]:
 
 
 class _Ahead:
-    """The next tokens of a text, a few at a time."""
+    """The next tokens of a text, some thousand at a time."""
 
     def __init__(self, text: str) -> None:
-        self._spans: Iterator[tuple[int, int]] = map(_span, _WORD.finditer(text))
+        self._text = text
+        self._read = 0
         self._held: list[tuple[int, int]] = []
+        self._first = 0
 
     def window(self, count: int) -> list[tuple[int, int]]:
         """Return the next `count` tokens, fewer only at the end of the text."""
-        while len(self._held) < count:
-            more = list(islice(self._spans, count - len(self._held)))
-            if not more:
-                break
-            if more[-1][1] - more[0][0] > _LONGEST_WORD_CHARS:
-                more = [piece for token in more for piece in _pieces(*token)]
-            self._held += more
-        return self._held[:count]
+        while len(self._held) - self._first < count and self._read < len(self._text):
+            self._held = self._held[self._first :] + self._more()
+            self._first = 0
+        return self._held[self._first : self._first + count]
 
     def drop(self, count: int) -> None:
         """Go on behind the next `count` tokens."""
-        self._held = self._held[count:]
+        self._first += count
+
+    def _more(self) -> list[tuple[int, int]]:
+        start, text = self._read, self._text
+        codes = np.frombuffer(
+            text[start : start + _PIECE].encode("utf-32-le", "surrogatepass"), "<u4"
+        )
+        edges = _word_edges(codes)
+        self._read = start + len(codes)
+        if len(edges) and edges[-1] == len(codes) and self._read < len(text):
+            # The last word goes on behind the piece: it is read with the next one, or by itself.
+            self._read, edges = start + int(edges[-2]), edges[:-2]
+            if not len(edges):
+                end = _SPACE.search(text, self._read)
+                begin, self._read = self._read, end.start() if end else len(text)
+                return list(_pieces(begin, self._read))
+        ends = (edges + start).tolist()
+        tokens = list(zip(ends[::2], ends[1::2], strict=True))
+        if len(edges) and (edges[1::2] - edges[::2]).max() > _LONGEST_WORD_CHARS:
+            return [piece for token in tokens for piece in _pieces(*token)]
+        return tokens
+
+
+def _word_edges(codes: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """Return where words start and end, in turns."""
+    outside = np.ones(len(codes) + 2, dtype=np.bool_)
+    outside[1:-1] = _IS_SPACE[np.minimum(codes, len(_IS_SPACE) - 1)]
+    return np.flatnonzero(outside[1:] != outside[:-1])
 
 
 def _pieces(start: int, end: int) -> Iterator[tuple[int, int]]:
