@@ -65,7 +65,6 @@ def similar_command(
 ) -> None:
     """Find the environments that are nearest to one of the store, or to a file."""
     from spade_envs.cli.stores import source_of
-    from spade_envs.memory.texts import text_of
 
     stores, own = readable_stores(store), None
     if is_file(ref):
@@ -76,7 +75,7 @@ def similar_command(
     memories = _memories(stores, embedder)
     row = next((v for m in memories if own and (v := m.vector(own)) is not None), None)
     if row is None:
-        row = memories[0].embed_text(text_of(source))
+        row = memories[0].embed_source(source)
     found = [each for memory in memories for each in memory.near(row, k + 1, skill=skill)]
     _show(memories, [each for each in found if each.record.digest != own], k, as_json=as_json)
 

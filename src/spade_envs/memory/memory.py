@@ -224,7 +224,7 @@ class Memory:
             ConfigError: not one sound row per digest.
             StoreError: they cannot be kept.
         """
-        rows = check_rows(rows, self.fingerprint.dimension)
+        rows = check_rows(rows, self.fingerprint.dimension).copy()  # the caller's may change
         if len(digests) != len(rows):
             raise ConfigError(f"{len(digests)} digests for {len(rows)} vectors")
         if self._writer is not None:
@@ -250,6 +250,14 @@ class Memory:
         """
         row: Vectors = embed(self.embedder, [text])[0]
         return row
+
+    def embed_source(self, source: EnvSource) -> Vectors:
+        """Return the vector of an environment that need not be in the store, of length 1 or zeros.
+
+        Raises:
+            ClientError: the embedder failed.
+        """
+        return self.embed_text(text_of(source))
 
     def vector(self, digest: str) -> Vectors | None:
         """Return the vector of an environment; None if there is none."""

@@ -61,7 +61,7 @@ def check_rows(rows: Vectors, dimension: int) -> Vectors:
     Raises:
         ConfigError: another shape, numbers that are not finite, or rows longer than 1.
     """
-    rows = np.array(rows, dtype="<f4", order="C")  # a copy: the caller's may change
+    rows = np.ascontiguousarray(rows, dtype="<f4")
     if rows.ndim != 2 or rows.shape[1] != dimension:
         raise ConfigError(f"vectors have shape (rows, {dimension}) here, not {rows.shape}")
     if not _sound(rows):
@@ -85,8 +85,13 @@ class VectorWriter:
 
     def __init__(self, root: Path, fingerprint: Fingerprint) -> None:
         self._root, self._fingerprint = root, fingerprint
-        self._path = root / place_of(fingerprint) / f"v-{uuid.uuid4().hex[:12]}.vec"
         self._first = _first_line(fingerprint)
+        self._begin()
+
+    def _begin(self) -> None:
+        """Take a fresh file for what comes next."""
+        name = f"v-{uuid.uuid4().hex[:12]}.vec"
+        self._path = self._root / place_of(self._fingerprint) / name
         self._begun = False
 
     def append(self, digests: Sequence[str], rows: Vectors) -> None:
@@ -99,28 +104,33 @@ class VectorWriter:
         rows = check_rows(rows, self._fingerprint.dimension)
         if len(digests) != len(rows):
             raise ConfigError(f"{len(digests)} digests for {len(rows)} vectors")
-        names = [_raw(digest) for digest in digests]
-        data = b"" if self._begun else self._first
-        for start in range(0, len(names), MAX_ROWS):
-            payload = b"".join(names[start : start + MAX_ROWS])
-            payload += rows[start : start + MAX_ROWS].tobytes()
-            count = len(names[start : start + MAX_ROWS])
-            data += _HEAD.pack(_BLOCK, count, _checksum(self._first, count, payload)) + payload
-        if names:
-            self._write(data)
+        parts: list[bytes | memoryview] = [] if self._begun else [self._first]
+        for start in range(0, len(rows), MAX_ROWS):
+            payload = (
+                b"".join(map(_raw, digests[start : start + MAX_ROWS])),
+                rows[start : start + MAX_ROWS].data.cast("B"),
+            )
+            count = len(payload[0]) // _DIGEST_BYTES
+            parts.append(_HEAD.pack(_BLOCK, count, _checksum(self._first, count, *payload)))
+            parts += payload
+        if len(rows):
+            self._write(parts)
 
-    def _write(self, data: bytes) -> None:
+    def _write(self, parts: Sequence[bytes | memoryview]) -> None:
         refuse_links(self._root, CACHE, FOLDER, self._fingerprint.folder)
         flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
         try:
             self._path.parent.mkdir(parents=True, exist_ok=True)
             with os.fdopen(os.open(self._path, flags, 0o644), "ab") as stream:
-                self._begun = True
-                stream.write(data)
+                for part in parts:
+                    stream.write(part)
                 stream.flush()
                 os.fsync(stream.fileno())
         except OSError as error:
-            raise StoreError(f"vectors cannot be kept in {self._path.parent}: {error}") from None
+            place = self._path.parent
+            self._begin()  # nothing that comes after half a block would be read
+            raise StoreError(f"vectors cannot be kept in {place}: {error}") from None
+        self._begun = True
 
 
 class VectorReader:
@@ -200,10 +210,11 @@ def _read_all(file: int, count: int, at: int) -> bytes:
     return b"".join(parts)
 
 
-def _checksum(first: bytes, count: int, payload: bytes) -> bytes:
+def _checksum(first: bytes, count: int, *payload: bytes | memoryview) -> bytes:
     made = hashlib.blake2b(first, digest_size=32)
     made.update(struct.pack("<I", count))
-    made.update(payload)
+    for part in payload:
+        made.update(part)
     return made.digest()
 
 
@@ -212,10 +223,13 @@ def _first_line(fingerprint: Fingerprint) -> bytes:
 
 
 def _raw(digest: str) -> bytes:
-    kind, _, digits = digest.partition(":")
-    if kind != "sha256" or re.fullmatch(r"[0-9a-f]{64}", digits) is None:
+    try:
+        raw = bytes.fromhex(digest.removeprefix("sha256:"))
+    except ValueError:
+        raw = b""
+    if len(raw) != _DIGEST_BYTES or len(digest) != 71 or not digest.islower():
         raise ConfigError(f"{digest!r} is not a digest")
-    return bytes.fromhex(digits)
+    return raw
 
 
 # Which embedder a store's memory is of

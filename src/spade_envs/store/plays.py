@@ -18,13 +18,13 @@ from typing import Annotated
 import msgspec
 
 from spade_envs.errors import ConfigError, Corrupt
-from spade_envs.store.files import open_folder, read_file, refuse_links
+from spade_envs.store.files import open_file, open_folder, refuse_links
 
 LEDGER = "ledger"
 _PREFIX = "plays-"
 _WRITER = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
 _FILE = re.compile(rf"{_PREFIX}[a-z0-9-]+\.jsonl")
-_MAX_BYTES = 1 << 30
+_CHUNK_BYTES = 1 << 22
 
 Count = Annotated[int, msgspec.Meta(ge=0, le=10**12)]
 Sum = Annotated[float, msgspec.Meta(ge=-1e15, le=1e15)]
@@ -147,11 +147,24 @@ class PlayReader:
             start = self._read.get(name, (inode, 0))[1]
             if size <= start:
                 continue
-            data = read_file(self._root, f"{LEDGER}/{name}", max_bytes=_MAX_BYTES, start=start)
-            whole = data.rfind(b"\n") + 1
-            self._read[name] = (inode, start + whole)
-            self._take(data[:whole])
+            try:
+                self._read[name] = (inode, self._follow(name, start, size))
+            except (FileNotFoundError, Corrupt):
+                continue  # it went just now; the next look starts anew
         return self._figures
+
+    def _follow(self, name: str, at: int, size: int) -> int:
+        """Take the whole lines of a file between two places, and return where they end."""
+        with open_file(self._root, f"{LEDGER}/{name}") as file:
+            while at < size:
+                data = os.pread(file, min(_CHUNK_BYTES, size - at), at)
+                whole = data.rfind(b"\n") + 1
+                if not whole and len(data) < _CHUNK_BYTES:
+                    break  # half-written; it may yet become whole
+                whole = whole or len(data)  # no note is so long
+                self._take(data[:whole])
+                at += whole
+        return at
 
     def _take(self, data: bytes) -> None:
         for raw in data.splitlines():

@@ -9,7 +9,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from envs.memory.kit_memory import Axes
@@ -38,6 +38,7 @@ PINNED = [
 TEXTS = st.lists(st.text(max_size=60), max_size=6)
 
 
+@settings(deadline=None)
 @given(TEXTS)
 def test_hashed_rows_are_unit_or_zero_and_depend_on_their_text_alone(texts):
     embedder = HashedEmbedder(64)
@@ -110,6 +111,7 @@ def test_what_an_embedder_gives_is_checked(rows):
         embed(Wrong(rows), ["one", "two"])
 
 
+@settings(deadline=None)
 @given(st.lists(st.lists(st.floats(width=32, allow_nan=False), min_size=3, max_size=3), min_size=1))
 def test_scaling_gives_unit_rows_whatever_the_size(rows):
     rows = np.array(rows, dtype=np.float32)

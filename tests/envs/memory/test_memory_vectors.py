@@ -156,6 +156,31 @@ def test_a_writer_whose_folder_is_no_folder_says_so(tmp_path):
         VectorWriter(tmp_path, FOUR).append([digest(0)], unit_rows(1))
 
 
+def test_what_comes_after_a_failed_write_is_read(tmp_path, monkeypatch):
+    writer = VectorWriter(tmp_path, FOUR)
+    writer.append([digest(0)], unit_rows(1))
+
+    def full(file):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(StoreError, match="No space left"):
+        writer.append([digest(1)], unit_rows(1))
+    monkeypatch.undo()
+    for path in (tmp_path / place_of(FOUR)).iterdir():
+        os.truncate(path, path.stat().st_size - 3)  # half of it came down
+    writer.append([digest(2)], unit_rows(1))
+    assert read(tmp_path).keys() == {digest(0), digest(2)}
+
+
+@pytest.mark.parametrize(
+    "name", ["", "sha256:", "sha256:" + "A" * 64, "sha256:" + "a" * 62, "sha256: " + "a" * 64]
+)
+def test_what_is_no_digest_is_refused(tmp_path, name):
+    with pytest.raises(ConfigError, match="not a digest"):
+        VectorWriter(tmp_path, FOUR).append([name], unit_rows(1))
+
+
 def test_the_current_embedder_is_noted_and_others_are_dropped(tmp_path):
     other = Fingerprint(name="Five ../..", revision="2", dimension=4, text=1)
     assert read_current(tmp_path) is None

@@ -5,7 +5,7 @@ import os
 import signal
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from spade_envs.errors import ConfigError
@@ -104,6 +104,19 @@ def test_a_line_that_is_no_sound_figure_is_passed_over_alone(root, line):
     assert reader.passed_over == 1
 
 
+def test_long_ledgers_and_endless_lines_are_read_in_pieces(root, monkeypatch):
+    monkeypatch.setattr("spade_envs.store.plays._CHUNK_BYTES", 250)
+    (root / "ledger").mkdir()
+    line = b'{"digest":"%s","plays":2,"successes":1}\n' % ONE.encode()
+    path = root / "ledger" / "plays-a.jsonl"
+    path.write_bytes(line * 20 + b"x" * 1000 + b"\n" + line * 20 + line[:50])
+    reader = PlayReader(root)
+    assert reader.figures()[ONE].plays == 80
+    assert reader.passed_over >= 1
+    path.write_bytes(path.read_bytes() + line[50:])
+    assert reader.figures()[ONE].plays == 82
+
+
 def test_links_are_not_followed(root, tmp_path):
     (root / "ledger").mkdir()
     (tmp_path / "outside").write_bytes(b'{"digest":"%s","plays":2}\n' % ONE.encode())
@@ -134,6 +147,7 @@ def test_a_writer_needs_a_plain_name(root, name):
 COUNTS = st.tuples(st.integers(0, 9), st.integers(0, 9)).map(sorted)
 
 
+@settings(deadline=None)
 @given(st.lists(COUNTS, max_size=12), st.randoms(use_true_random=False))
 def test_figures_do_not_depend_on_the_order_of_the_lines(pairs, random):
     lines = [Plays(digest=ONE, plays=b, successes=a, returns=float(a)) for a, b in pairs]

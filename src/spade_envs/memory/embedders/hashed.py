@@ -95,7 +95,7 @@ class HashedEmbedder:
         return row / length if length > 0 else row
 
 
-@lru_cache(1 << 16)
+@lru_cache(1 << 14)
 def _grams_of(word: str) -> tuple[tuple[int, float], ...]:
     """Return number and weight of a word and of every five letters in a row."""
     marked = f"<{word}>"
