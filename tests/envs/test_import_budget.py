@@ -73,6 +73,18 @@ def test_reading_a_store_loads_no_pydantic(tmp_path):
     assert [name for name in LATE if name in modules] == []
 
 
+def test_the_memory_loads_no_index_and_no_model_before_it_is_asked(tmp_path):
+    code = (
+        "import json, sys, spade_envs, spade_envs.memory; "
+        "memory = spade_envs.memory.open_memory(spade_envs.open_store()); memory.refresh(); "
+        "print(json.dumps(sorted(sys.modules)))"
+    )
+    store = open_store(tmp_path / "store", create=True)
+    add(store, 1, name="zz-maze")
+    modules = run(code, SPADE_ENVSTORE=str(store.root))
+    assert [name for name in [*LATE, "openai"] if name in modules] == []
+
+
 def test_an_empty_variable_registers_no_store():
     code = (
         "import json, spade_envs, gymnasium as gym; "

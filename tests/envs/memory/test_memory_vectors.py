@@ -253,3 +253,27 @@ def test_killed_writers_never_give_a_wrong_vector(tmp_path):
         assert row == ALL[int(name[7:], 16)].tolist()
     assert len(acknowledged) >= 16
     assert {digest(at + n) for at in acknowledged for n in range(7)} <= found.keys()
+
+
+def test_a_reader_beside_a_writer_sees_true_vectors_only(tmp_path):
+    reading, writing = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        try:
+            writer = VectorWriter(tmp_path, FOUR)
+            for at in range(0, 10_000, 50):
+                writer.append([digest(n) for n in range(at, at + 50)], ALL[at : at + 50])
+        finally:
+            os._exit(0)
+    os.close(writing)
+    reader, seen = VectorReader(tmp_path, FOUR), []
+    while len(seen) < 10_000:
+        ended = os.waitpid(pid, os.WNOHANG)[0] == pid
+        for block in reader.new():
+            for name, row in zip(block.digests, block.rows, strict=True):
+                seen.append(int(name[7:], 16))
+                assert (row == ALL[seen[-1]]).all()
+        if ended:
+            break
+    os.close(reading)
+    assert seen == list(range(10_000))
