@@ -107,14 +107,14 @@ def _place(name: str, source: str, row: int, text_key: str | None) -> Place:
 
 @lru_cache(maxsize=4)
 def _opened(spec: str) -> Any:
-    try:
-        import datasets
-    except ImportError:
-        raise MissingExtra("datasets", "data") from None
     rest, _, split = spec.partition("#")
     name, _, config = rest.partition("@")
     if not name:
         raise CorpusError(f"write {PREFIX}NAME, with the name or folder of a dataset")
+    try:
+        import datasets
+    except ImportError:
+        raise MissingExtra("datasets", "data") from None
     try:
         path = Path(name).expanduser()
         if any((path / mark).is_file() for mark in _SAVED):
