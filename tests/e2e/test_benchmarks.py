@@ -23,6 +23,7 @@ CLAIMS = {
     "importing": {0.6},
     "gating": {0.4},
     "sampling": {1.3},
+    "corpus": {500, 2.0},
     "memory": {20_000.0, 60.0, 5.0, 0.95},
 }
 
