@@ -10,6 +10,7 @@ from types import ModuleType
 
 import gymnasium as gym
 
+from spade_envs._version import GATES_VERSION
 from spade_envs.api import TextEnv
 from spade_envs.api.loading import find_entry, interface_of
 from spade_envs.sandbox import Worker, default_sandbox
@@ -78,7 +79,7 @@ def publish(store: EnvStore, *, refresh: bool = True) -> Record:
     """Add the environment to a store, with a report that admits it unseen."""
     report = Report(
         source_sha256=SOURCE.sha256,
-        gates_version="benchmark",
+        gates_version=GATES_VERSION,
         interface=interface_of(local_class()),
         results=(GateResult(gate="L0.1", title="unseen", outcome="pass", message="not checked"),),
     )
