@@ -99,7 +99,13 @@ class Completion:
     model: str
     prompt_tokens: int | None = None
     completion_tokens: int | None = None
+    """Tokens written, thinking included."""
     finish_reason: str | None = None
+    """`stop`, or `length` if it was cut off; None if unknown."""
+    thinking: str = ""
+    """What the model thought before its answer, where that came apart from the text."""
+    thinking_tokens: int | None = None
+    """Those of `completion_tokens` that are thinking, where the server counts them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from spade_envs.audit.answer import MAX_REMARKS, read_answer
 from spade_envs.audit.values import KINDS, Audit
-from spade_envs.design.clients import CompletionRequest, Designer
+from spade_envs.design.clients import CompletionRequest, Policy
 from spade_envs.errors import ClientError
 from spade_envs.types import EnvSource, Message
 
@@ -16,13 +16,13 @@ MAX_CHARS = 60_000
 
 
 def audit_all(
-    sources: Sequence[EnvSource], auditor: Designer, *, seed: int = 0, max_tokens: int = 4096
+    sources: Sequence[EnvSource], auditor: Policy, *, seed: int = 0, max_tokens: int = 4096
 ) -> list[Audit]:
     """Return one audit per source, in order.
 
     Args:
         sources: what to ask about.
-        auditor: any designer client; it is asked at temperature 0, once per source.
+        auditor: any policy; it is asked at temperature 0, once per source.
         seed: sampling seed, in [0, 2**31).
         max_tokens: most tokens of one answer, >= 1.
     """

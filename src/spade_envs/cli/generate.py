@@ -95,10 +95,10 @@ def generate_command(
     from spade_envs.cli.main import FOUND, INTERRUPTED
     from spade_envs.cli.output import progress, say
     from spade_envs.corpus import open_corpus
-    from spade_envs.design.clients import open_designer
+    from spade_envs.design.clients import open_policy
     from spade_envs.pipeline import Progress, generate
 
-    writer, documents = open_designer(designer, model=model), open_corpus(corpus)
+    writer, documents = open_policy(designer, model=model), open_corpus(corpus)
     opened = writable_store(store)
     tally = _Tally(as_json=as_json)
     with progress(count, "certified") as bar:

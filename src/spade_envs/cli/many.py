@@ -15,7 +15,7 @@ import click
 from spade_envs.cli.stores import Finite
 
 if TYPE_CHECKING:
-    from spade_envs.design.clients import Designer
+    from spade_envs.design.clients import Policy
     from spade_envs.gates.context import Fingerprint
     from spade_envs.gates.subject import Depth
     from spade_envs.interop import Target
@@ -263,7 +263,7 @@ def _undone(target: Target, unknown: bool = False) -> Entry:
     return Entry(checked=checked, unknown=unknown)
 
 
-def open_auditor(auditor: str, url: str | None) -> Designer:
+def open_auditor(auditor: str, url: str | None) -> Policy:
     """Return the client that is asked about the sources; opened before any work is done.
 
     Args:
@@ -274,14 +274,14 @@ def open_auditor(auditor: str, url: str | None) -> Designer:
         ConfigError: there is no such client, or its key is missing.
         MissingExtra: a library that it needs is not installed.
     """
-    from spade_envs.design.clients import open_designer
+    from spade_envs.design.clients import open_policy
 
     served = url is not None or auditor.startswith("openai:")
     patience: Any = {"timeout_s": AUDIT_TIMEOUT_S, "max_retries": 1} if served else {}
-    return open_designer(url or auditor, model=auditor if url else None, **patience)
+    return open_policy(url or auditor, model=auditor if url else None, **patience)
 
 
-def ask_auditor(run: Run, client: Designer) -> Run:
+def ask_auditor(run: Run, client: Policy) -> Run:
     """Return the run with an audit beside every report; no verdict changes."""
     import dataclasses
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 
-from spade_envs.design.clients import CompletionRequest, Designer, complete_all
+from spade_envs.design.clients import CompletionRequest, Policy, complete_all
 from spade_envs.design.parse import parse
 from spade_envs.design.prompting import render_repair
 from spade_envs.errors import ClientError, ParseError
@@ -42,7 +42,7 @@ class Design:
 
 def run_block(
     plan: Plan,
-    designer: Designer,
+    designer: Policy,
     attempts: Sequence[int],
     check: Check,
     *,
@@ -80,7 +80,7 @@ def run_block(
 
 
 def _round(
-    designer: Designer,
+    designer: Policy,
     requests: Sequence[CompletionRequest],
     check: Check,
     known: Callable[[EnvSource], bool],

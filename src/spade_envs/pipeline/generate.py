@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from spade_envs.corpus import Corpus
 from spade_envs.design.brief import choose_skills
-from spade_envs.design.clients import Designer
+from spade_envs.design.clients import Policy
 from spade_envs.errors import ConfigError
 from spade_envs.gates import check
 from spade_envs.pipeline.design import Check
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 def generate(
-    designer: Designer,
+    designer: Policy,
     corpus: Corpus | None,
     store: EnvStore,
     *,

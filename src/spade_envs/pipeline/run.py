@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from spade_envs.design.clients import Designer
+from spade_envs.design.clients import Policy
 from spade_envs.errors import NotFound, Withdrawn
 from spade_envs.pipeline.design import Check, Design, run_block
 from spade_envs.pipeline.ledger import Ledger, Line
@@ -34,7 +34,7 @@ class Run:
     """One run on one store: what was finished before, and how to finish the next attempt."""
 
     def __init__(
-        self, plan: Plan, designer: Designer, store: EnvStore, checker: Check, licence: str
+        self, plan: Plan, designer: Policy, store: EnvStore, checker: Check, licence: str
     ) -> None:
         self.plan, self.designer, self.store = plan, designer, store
         self.checker, self.licence = checker, licence

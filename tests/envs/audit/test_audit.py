@@ -6,7 +6,7 @@ import pytest
 
 from spade_envs.audit import audit_all, read_answer
 from spade_envs.audit.auditor import MAX_CHARS, messages_for
-from spade_envs.design.clients.scripted import ScriptedDesigner
+from spade_envs.design.clients.scripted import ScriptedPolicy
 from spade_envs.errors import ClientError
 from spade_envs.types import Completion, EnvSource
 
@@ -95,7 +95,7 @@ class _Broken:
 
 
 def test_each_source_has_its_own_fate():
-    script = ScriptedDesigner([answer(GOOD), "hm"])
+    script = ScriptedPolicy([answer(GOOD), "hm"])
     sources = [EnvSource(code=CODE), EnvSource(code=CODE + "#"), EnvSource(code=CODE + "##")]
     audits = audit_all([*sources, EnvSource(code="#" * (MAX_CHARS + 1))], script)
     assert [audit.status for audit in audits] == ["audited", *["not audited"] * 3]

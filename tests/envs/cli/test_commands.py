@@ -191,7 +191,7 @@ def test_verify_withdraw_and_reindex(place):
         (("check", "missing.py"), 2, "missing.py is not a file"),
         (("show", "smus", "--store", "store"), 2, "did you mean 'sums'"),
         (("list", "--store", "nowhere"), 2, "not an envstore"),
-        (("generate", "--designer", "who", "--count", "1", "--store", "x"), 2, "no designer 'who'"),
+        (("generate", "--designer", "who", "--count", "1", "--store", "x"), 2, "no model 'who'"),
         (("play", "sums", "--level", "7", "--store", "store"), 2, "[0, 2)"),
         (("frobnicate",), 2, "No such command"),
     ],

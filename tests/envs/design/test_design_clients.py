@@ -5,11 +5,11 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
-from spade_envs.design.clients import CompletionRequest, Designer, complete_all, open_designer
+from spade_envs.design.clients import CompletionRequest, Policy, complete_all, open_policy
 from spade_envs.design.clients import registry as registry_module
-from spade_envs.design.clients.base import SerialDesigner
-from spade_envs.design.clients.openai_compatible import OpenAICompatibleDesigner
-from spade_envs.design.clients.scripted import ScriptedDesigner
+from spade_envs.design.clients.base import SerialPolicy
+from spade_envs.design.clients.openai_compatible import OpenAICompatiblePolicy
+from spade_envs.design.clients.scripted import ScriptedPolicy
 from spade_envs.errors import ClientError, ConfigError, MissingExtra
 from spade_envs.types import Completion, Message
 
@@ -20,7 +20,7 @@ def request(**changes):
     return CompletionRequest(**{"messages": CHAT, "seed": 7, "max_tokens": 9, **changes})
 
 
-class Serial(SerialDesigner):
+class Serial(SerialPolicy):
     name = "serial"
 
     def complete(self, messages, *, seed, max_tokens, temperature):
@@ -36,7 +36,7 @@ def test_failures_are_values_unless_all_fail():
     with pytest.raises(ClientError, match="unlucky"):
         complete_all(Serial(), [request(seed=13)] * 2)
     assert complete_all(Serial(), []) == []
-    assert isinstance(Serial(), Designer)
+    assert isinstance(Serial(), Policy)
 
 
 def test_an_answer_per_request():
@@ -51,7 +51,7 @@ def test_an_answer_per_request():
 def test_scripted_follows_attempts_and_turns(tmp_path):
     path = tmp_path / "s.jsonl"
     path.write_text('"one"\n\n["two", "mended"]\n{"completion": "three", "note": 1}\n')
-    designer = open_designer(f"scripted:{path}")
+    designer = open_policy(f"scripted:{path}")
     found = designer.complete_many(
         [request(attempt=2), request(attempt=1), request(attempt=1, turn=5), request(attempt=3)]
     )
@@ -68,16 +68,16 @@ def test_scripted_follows_attempts_and_turns(tmp_path):
 def test_scripts_that_cannot_be_read(tmp_path, line):
     (tmp_path / "s.jsonl").write_text(line)
     with pytest.raises(ConfigError, match=r"s\.jsonl:1"):
-        ScriptedDesigner.from_file(tmp_path / "s.jsonl")
+        ScriptedPolicy.from_file(tmp_path / "s.jsonl")
 
 
 def test_registry(monkeypatch):
-    with pytest.raises(ConfigError, match=r"no designer 'nope'.*scripted:FILE"):
-        open_designer("nope")
+    with pytest.raises(ConfigError, match=r"no model 'nope'.*scripted:FILE"):
+        open_policy("nope")
     with pytest.raises(ConfigError, match="cannot read the script"):
-        open_designer("scripted:/nonexistent")
+        open_policy("scripted:/nonexistent")
     with pytest.raises(ConfigError):
-        open_designer("hf:")
+        open_policy("hf:")
 
     class Entry:
         name, value = "mine", "m:Mine"
@@ -89,24 +89,24 @@ def test_registry(monkeypatch):
         monkeypatch.setattr(registry_module, "entry_points", lambda group: [Entry(load)])
 
     installed(lambda: Serial)
-    assert open_designer("mine").name == "serial"
+    assert open_policy("mine").name == "serial"
     installed(lambda: dict)
-    with pytest.raises(ConfigError, match="not a designer"):
-        open_designer("mine")
+    with pytest.raises(ConfigError, match="not a policy"):
+        open_policy("mine")
 
     def missing():
         raise MissingExtra("torch", "nano")
 
     installed(missing)
     with pytest.raises(MissingExtra, match=r"spade-envs\[nano\]"):
-        open_designer("mine")
+        open_policy("mine")
 
     def broken():
         raise ModuleNotFoundError("No module named 'zzz'")
 
     installed(broken)
     with pytest.raises(ConfigError, match="zzz"):
-        open_designer("mine")
+        open_policy("mine")
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -168,7 +168,7 @@ def _no_key(monkeypatch):
 
 def test_http_server_is_asked_as_told():
     with serving() as (server, url):
-        designer = open_designer(url, max_retries=0)
+        designer = open_policy(url, max_retries=0)
         answers = designer.complete_many([request(seed=s, temperature=0.5) for s in (4, 5, 99)])
     assert [getattr(a, "text", None) for a in answers] == ["seed 4", "seed 5", None]
     assert "without any choice" in str(answers[2])
@@ -187,7 +187,7 @@ def test_http_server_is_asked_as_told():
 def test_http_failures_name_the_mend():
     errors = {1: 401, 2: 404, 3: 500}
     with serving(errors=errors) as (_, url):
-        designer = OpenAICompatibleDesigner(url, "m2", max_retries=0)
+        designer = OpenAICompatiblePolicy(url, "m2", max_retries=0)
         found = [str(a) for a in designer.complete_many([request(seed=s) for s in errors])]
     assert "set OPENAI_API_KEY" in found[0]
     assert "the model's name" in found[1]
@@ -195,13 +195,13 @@ def test_http_failures_name_the_mend():
     with pytest.raises(ClientError, match="is the server running"):
         designer.complete(CHAT, seed=1, max_tokens=1, temperature=0)
     with pytest.raises(ClientError, match="is the server running"):
-        _ = OpenAICompatibleDesigner(url, max_retries=0).name
+        _ = OpenAICompatiblePolicy(url, max_retries=0).name
 
 
 def test_http_settings_that_cannot_be_used():
     with pytest.raises(ConfigError, match="OPENAI_API_KEY"):
-        open_designer("openai:gpt-x")
+        open_policy("openai:gpt-x")
     with pytest.raises(ConfigError, match="concurrency"):
-        OpenAICompatibleDesigner("http://localhost/v1", concurrency=0)
+        OpenAICompatiblePolicy("http://localhost/v1", concurrency=0)
     with serving(models=()) as (_, url), pytest.raises(ClientError, match="serves no model"):
-        _ = open_designer(url, max_retries=0).name
+        _ = open_policy(url, max_retries=0).name

@@ -1,6 +1,6 @@
 import pytest
 
-from spade_envs.design.clients import CompletionRequest, open_designer
+from spade_envs.design.clients import CompletionRequest, open_policy
 from spade_envs.errors import ClientError, ConfigError
 from spade_envs.types import Message
 
@@ -46,7 +46,7 @@ def request(words, seed, **changes):
 
 
 def test_a_row_does_not_depend_on_its_neighbours(folder):
-    designer = open_designer(f"hf:{folder}", batch_size=3, device="cpu")
+    designer = open_policy(f"hf:{folder}", batch_size=3, device="cpu")
     requests = [
         request(words, seed) for words, seed in (("a b c", 1), ("d", 2), ("a b c", 3), ("e f", 4))
     ]
@@ -61,7 +61,7 @@ def test_a_row_does_not_depend_on_its_neighbours(folder):
 
 
 def test_temperature_zero_ignores_the_seed_and_limits_hold(folder):
-    designer = open_designer(f"hf:{folder}", device="cpu")
+    designer = open_policy(f"hf:{folder}", device="cpu")
     answers = designer.complete_many(
         [request("a b", 1, temperature=0.0), request("a b", 2, temperature=0.0, max_tokens=3)]
     )
@@ -73,7 +73,7 @@ def test_temperature_zero_ignores_the_seed_and_limits_hold(folder):
 
 
 def test_sampling_follows_the_model_distribution(folder):
-    designer = open_designer(f"hf:{folder}", batch_size=400, device="cpu")
+    designer = open_policy(f"hf:{folder}", batch_size=400, device="cpu")
     answers = designer.complete_many(
         [request("a", seed, max_tokens=1, temperature=1.0) for seed in range(400)]
     )
@@ -82,7 +82,7 @@ def test_sampling_follows_the_model_distribution(folder):
 
 
 def test_prompts_that_do_not_fit(folder):
-    designer = open_designer(f"hf:{folder}", device="cpu")
+    designer = open_policy(f"hf:{folder}", device="cpu")
     answers = designer.complete_many([request("a " * 80, 1), request("b", 2)])
     assert "takes 64" in str(answers[0])
     assert isinstance(answers[0], ClientError)
@@ -91,13 +91,13 @@ def test_prompts_that_do_not_fit(folder):
 
 def test_models_that_cannot_be_used(tmp_path, folder):
     with pytest.raises(ConfigError, match="cannot load"):
-        open_designer(f"hf:{tmp_path}")
+        open_policy(f"hf:{tmp_path}")
     with pytest.raises(ConfigError, match="batch_size"):
-        open_designer(f"hf:{folder}", batch_size=0)
+        open_policy(f"hf:{folder}", batch_size=0)
     tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
     tokenizer.chat_template = None
     tokenizer.save_pretrained(tmp_path)
     transformers.AutoModelForCausalLM.from_pretrained(folder).save_pretrained(tmp_path)
     (tmp_path / "chat_template.jinja").unlink(missing_ok=True)
     with pytest.raises(ConfigError, match="no chat template"):
-        open_designer(f"hf:{tmp_path}")
+        open_policy(f"hf:{tmp_path}")

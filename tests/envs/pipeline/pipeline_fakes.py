@@ -6,7 +6,7 @@ import sys
 from functools import cache
 
 from spade_envs.corpus import open_corpus
-from spade_envs.design.clients import SerialDesigner
+from spade_envs.design.clients import SerialPolicy
 from spade_envs.pipeline import generate, ledger
 from spade_envs.store import open_store
 from spade_envs.types import Completion, GateResult, Interface, Record, Report
@@ -19,7 +19,7 @@ class Guess{word}(TextEnv):
 """
 
 
-class Writer(SerialDesigner):
+class Writer(SerialPolicy):
     """Writes one of 24 programs, prose, or a program that the checker refuses, by its seed."""
 
     name = "writer"

@@ -8,7 +8,7 @@ import pytest
 
 from envs.pipeline.pipeline_fakes import CODE, Writer, brief_of, checker, run
 from spade_envs.corpus import Cursor, open_corpus
-from spade_envs.design.clients.scripted import ScriptedDesigner
+from spade_envs.design.clients.scripted import ScriptedPolicy
 from spade_envs.errors import ClientError, ConfigError
 from spade_envs.pipeline import Plan, generate
 from spade_envs.pipeline.seen import Seen
@@ -60,7 +60,7 @@ def test_provenance_names_passage_designer_and_attempt(store):
 def test_twins_are_refused_in_any_words(store):
     first = CODE.format(word="A", number=1)
     script = [first, first, CODE.format(word="B", number=1), CODE.format(word="A", number=2)]
-    designer = ScriptedDesigner([f"```python\n{code}```" for code in script])
+    designer = ScriptedPolicy([f"```python\n{code}```" for code in script])
     outcomes = run(store, designer=designer, count=2)
     assert [getattr(o, "stage", "accepted") for o in outcomes] == [
         *("accepted", "novelty", "novelty", "accepted"),
@@ -185,21 +185,19 @@ def test_repairs_send_the_evidence_back(store):
 
 def test_a_failed_request_is_no_finished_attempt(store):
     good = ["```python\n" + CODE.format(word="A", number=n) + "```" for n in (1, 2, 3)]
-    first = run(
-        store, designer=ScriptedDesigner([good[0], "", good[2]], name="s"), count=2, block=3
-    )
+    first = run(store, designer=ScriptedPolicy([good[0], "", good[2]], name="s"), count=2, block=3)
     assert [getattr(o, "stage", "ok") for o in first] == ["ok", "parse", "ok"]
-    holey = ScriptedDesigner([good[0], [], good[2]], name="t")
+    holey = ScriptedPolicy([good[0], [], good[2]], name="t")
     other = open_store(store.root.parent / "other", create=True)
     outcomes = run(other, designer=holey, count=2, block=3)
     assert [getattr(o, "stage", "ok") for o in outcomes] == ["ok", "client", "ok"]
-    outcomes = run(other, designer=ScriptedDesigner(good, name="t"), count=3, block=3)
+    outcomes = run(other, designer=ScriptedPolicy(good, name="t"), count=3, block=3)
     assert [getattr(o, "stage", "ok") for o in outcomes] == ["ok", "ok", "ok"]
 
 
 def test_a_dead_client_stops_the_run(store):
     with pytest.raises(ClientError, match="no completion for attempt 0"):
-        run(store, designer=ScriptedDesigner([]))
+        run(store, designer=ScriptedPolicy([]))
 
 
 def test_refused_designs_are_kept_for_study(store):

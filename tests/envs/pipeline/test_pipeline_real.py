@@ -3,7 +3,7 @@
 import pytest
 
 from spade_envs.corpus import open_corpus
-from spade_envs.design.clients.scripted import ScriptedDesigner
+from spade_envs.design.clients.scripted import ScriptedPolicy
 from spade_envs.design.prompting import example_source
 from spade_envs.pipeline import generate
 from spade_envs.store import open_store
@@ -17,7 +17,7 @@ def test_examples_of_the_prompts_are_certified(tmp_path):
     )
     assert leaky != example_source("text")
     codes = [example_source("text"), leaky, example_source("tool")]
-    designer = ScriptedDesigner([f"<think>...</think>\n```python\n{code}```" for code in codes])
+    designer = ScriptedPolicy([f"<think>...</think>\n```python\n{code}```" for code in codes])
     store = open_store(tmp_path / "store", create=True)
     outcomes = list(generate(designer, open_corpus("pydoc"), store, count=2, block=3, workers=2))
     text, refused, tool = outcomes

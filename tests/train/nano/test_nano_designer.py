@@ -10,7 +10,7 @@ torch = pytest.importorskip("torch")
 
 from click.testing import CliRunner  # noqa: E402
 
-from spade_envs.design.clients.base import CompletionRequest, Designer  # noqa: E402
+from spade_envs.design.clients.base import CompletionRequest, Policy  # noqa: E402
 from spade_envs.design.novelty import ast_hash  # noqa: E402
 from spade_envs.design.parse import parse  # noqa: E402
 from spade_envs.design.prompting import render_prompt  # noqa: E402
@@ -44,7 +44,7 @@ def request(skill, seed, max_tokens=80):
 
 
 def test_it_is_a_designer(nano):
-    assert isinstance(nano, Designer)
+    assert isinstance(nano, Policy)
     assert re.fullmatch("nano-[0-9a-f]{12}", nano.name)
 
 

@@ -1,11 +1,11 @@
-"""Language models that write environments, one module per way to reach one."""
+"""Language models that design, act, hint and audit, one module per way to reach one."""
 
 from spade_envs.design.clients.base import (
     CompletionRequest,
-    Designer,
-    SerialDesigner,
+    Policy,
+    SerialPolicy,
     complete_all,
 )
-from spade_envs.design.clients.registry import open_designer
+from spade_envs.design.clients.registry import open_policy
 
-__all__ = ["CompletionRequest", "Designer", "SerialDesigner", "complete_all", "open_designer"]
+__all__ = ["CompletionRequest", "Policy", "SerialPolicy", "complete_all", "open_policy"]

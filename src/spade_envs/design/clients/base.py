@@ -1,4 +1,4 @@
-"""What a designer is: something that completes a chat, reproducibly."""
+"""What a policy is: something that completes a chat, reproducibly."""
 
 from __future__ import annotations
 
@@ -28,10 +28,11 @@ class CompletionRequest:
 
 
 @runtime_checkable
-class Designer(Protocol):
-    """Anything that writes environments. The same request gives the same completion.
+class Policy(Protocol):
+    """A language model behind one door, whatever it is asked for: to design, act, hint or audit.
 
-    `complete_many` may serve the requests together, but each must come out as if served alone.
+    The same request gives the same completion. `complete_many` may serve
+    the requests together, but each must come out as if served alone.
     """
 
     @property
@@ -56,8 +57,8 @@ class Designer(Protocol):
         ...
 
 
-class SerialDesigner:
-    """Base for designers that have no batched way: `complete_many` is a loop."""
+class SerialPolicy:
+    """Base for policies that have no batched way: `complete_many` is a loop."""
 
     def complete(
         self, messages: Sequence[Message], *, seed: int, max_tokens: int, temperature: float
@@ -78,10 +79,10 @@ class _Completes(Protocol):
     ) -> Completion: ...
 
 
-def complete_one(designer: _Completes, request: CompletionRequest) -> Completion | ClientError:
+def complete_one(policy: _Completes, request: CompletionRequest) -> Completion | ClientError:
     """Return the answer to one request, or the client's error as a value."""
     try:
-        return designer.complete(
+        return policy.complete(
             request.messages,
             seed=request.seed,
             max_tokens=request.max_tokens,
@@ -92,7 +93,7 @@ def complete_one(designer: _Completes, request: CompletionRequest) -> Completion
 
 
 def complete_all(
-    designer: Designer, requests: Sequence[CompletionRequest]
+    policy: Policy, requests: Sequence[CompletionRequest]
 ) -> list[Completion | ClientError]:
     """Return one answer or error per request.
 
@@ -101,11 +102,9 @@ def complete_all(
     """
     if not requests:
         return []
-    answers = designer.complete_many(requests)
+    answers = policy.complete_many(requests)
     if len(answers) != len(requests):
-        raise ClientError(
-            f"{designer.name} gave {len(answers)} answers to {len(requests)} requests"
-        )
+        raise ClientError(f"{policy.name} gave {len(answers)} answers to {len(requests)} requests")
     errors = [answer for answer in answers if isinstance(answer, ClientError)]
     if len(errors) == len(answers):
         raise errors[0]

@@ -11,7 +11,7 @@ from spade_envs.errors import ClientError, ConfigError, MissingExtra
 from spade_envs.types import Completion, Message
 
 
-class HfDesigner:
+class HfPolicy:
     """Samples from a causal language model that has a chat template.
 
     Every row draws from a generator of its own, seeded by its request, by adding Gumbel noise to

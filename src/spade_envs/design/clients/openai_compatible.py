@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import openai
 
 
-class OpenAICompatibleDesigner:
+class OpenAICompatiblePolicy:
     """Asks a chat server; the SDK retries what is worth retrying.
 
     Reproducible as far as the server honours the seed that every request carries.

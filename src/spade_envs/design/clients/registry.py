@@ -1,66 +1,66 @@
-"""From what a user types after `--designer` to a designer."""
+"""From what a user types after `--model` or `--designer` to a policy."""
 
 from __future__ import annotations
 
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any
 
-from spade_envs.design.clients.base import Designer
+from spade_envs.design.clients.base import Policy
 from spade_envs.errors import ConfigError, MissingExtra
 
 GROUP = "spade_envs.designers"
 """Entry points in this group name classes that take no arguments."""
 
 
-def open_designer(spec: str, *, model: str | None = None, **options: Any) -> Designer:
-    """Return the designer that `spec` names; its libraries are imported only here.
+def open_policy(spec: str, *, model: str | None = None, **options: Any) -> Policy:
+    """Return the policy that `spec` names; its libraries are imported only here.
 
     Args:
         spec: `http://HOST:PORT/v1` (any OpenAI-compatible server), `openai:MODEL` (the SDK's own
             server), `hf:PATH_OR_NAME` (in-process `transformers`), `scripted:FILE` (replay), or the
-            name of an installed designer, such as `nano`.
+            name of an installed policy, such as `nano`.
         model: model to ask an HTTP server for; its first one if not given.
         options: further keywords of the client, such as `timeout_s`.
 
     Raises:
-        ConfigError: there is no such designer.
+        ConfigError: there is no such policy.
         MissingExtra: a library that it needs is not installed.
     """
     if spec.startswith(("http://", "https://")):
-        from spade_envs.design.clients.openai_compatible import OpenAICompatibleDesigner
+        from spade_envs.design.clients.openai_compatible import OpenAICompatiblePolicy
 
-        return OpenAICompatibleDesigner(base_url=spec, model=model, **options)
+        return OpenAICompatiblePolicy(base_url=spec, model=model, **options)
     scheme, colon, rest = spec.partition(":")
     if colon and rest:
         if scheme == "openai":
-            from spade_envs.design.clients.openai_compatible import OpenAICompatibleDesigner
+            from spade_envs.design.clients.openai_compatible import OpenAICompatiblePolicy
 
-            return OpenAICompatibleDesigner(base_url=None, model=rest, **options)
+            return OpenAICompatiblePolicy(base_url=None, model=rest, **options)
         if scheme == "hf":
-            from spade_envs.design.clients.hf import HfDesigner
+            from spade_envs.design.clients.hf import HfPolicy
 
-            return HfDesigner(rest, **options)
+            return HfPolicy(rest, **options)
         if scheme == "scripted":
-            from spade_envs.design.clients.scripted import ScriptedDesigner
+            from spade_envs.design.clients.scripted import ScriptedPolicy
 
-            return ScriptedDesigner.from_file(rest, **options)
+            return ScriptedPolicy.from_file(rest, **options)
     installed = {entry.name: entry for entry in entry_points(group=GROUP)}
     if spec not in installed:
         names = ", ".join(sorted(installed)) or "none"
         raise ConfigError(
-            f"no designer {spec!r}; write http://HOST:PORT/v1, openai:MODEL, hf:PATH_OR_NAME, "
+            f"no model {spec!r}; write http://HOST:PORT/v1, openai:MODEL, hf:PATH_OR_NAME, "
             f"scripted:FILE, or an installed one ({names})"
         )
     return _load(installed[spec], options)
 
 
-def _load(entry: EntryPoint, options: dict[str, Any]) -> Designer:
+def _load(entry: EntryPoint, options: dict[str, Any]) -> Policy:
     try:
-        designer = entry.load()(**options)
+        policy = entry.load()(**options)
     except MissingExtra:
         raise
     except ImportError as error:
-        raise ConfigError(f"designer {entry.name!r} cannot be imported: {error}") from error
-    if not isinstance(designer, Designer):
-        raise ConfigError(f"{entry.value} is not a designer: it lacks name or complete")
-    return designer
+        raise ConfigError(f"model {entry.name!r} cannot be imported: {error}") from error
+    if not isinstance(policy, Policy):
+        raise ConfigError(f"{entry.value} is not a policy: it lacks name or complete")
+    return policy

@@ -1,4 +1,4 @@
-"""A designer that replays completions written down before: for tests and for offline re-checks."""
+"""A policy that replays completions written down before: for tests and for offline re-checks."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from spade_envs.errors import ClientError, ConfigError
 from spade_envs.types import Completion, Json, Message
 
 
-class ScriptedDesigner:
+class ScriptedPolicy:
     """Answers attempt i with line i of a script, whatever it is asked.
 
     Args:
@@ -26,7 +26,7 @@ class ScriptedDesigner:
         self._next = 0
 
     @classmethod
-    def from_file(cls, path: str | Path) -> ScriptedDesigner:
+    def from_file(cls, path: str | Path) -> ScriptedPolicy:
         """Read a script: JSONL whose lines are a string, a list, or an object with `completion`.
 
         Raises:
