@@ -106,8 +106,8 @@ def main() -> None:
         click.echo(f"error: {error}", err=True)
         sys.exit(MACHINERY)
     except SystemExit as ending:
-        if any(thread.name.startswith("check") for thread in threading.enumerate()):
-            # Interrupted: a check under way would hold us up until its deadline.
+        if any(thread.name.startswith(("check", "ask")) for thread in threading.enumerate()):
+            # Interrupted: a check or a request under way would hold us up until its deadline.
             sys.stdout.flush()
             os._exit(ending.code if isinstance(ending.code, int) else FOUND)
         raise

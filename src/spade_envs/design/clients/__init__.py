@@ -2,10 +2,24 @@
 
 from spade_envs.design.clients.base import (
     CompletionRequest,
+    ConcurrentPolicy,
     Policy,
     SerialPolicy,
     complete_all,
 )
 from spade_envs.design.clients.registry import open_policy
+from spade_envs.design.clients.thinking import split_thinking
+from spade_envs.design.clients.usage import Price, Usage, usage_of
 
-__all__ = ["CompletionRequest", "Policy", "SerialPolicy", "complete_all", "open_policy"]
+__all__ = [
+    "CompletionRequest",
+    "ConcurrentPolicy",
+    "Policy",
+    "Price",
+    "SerialPolicy",
+    "Usage",
+    "complete_all",
+    "open_policy",
+    "split_thinking",
+    "usage_of",
+]

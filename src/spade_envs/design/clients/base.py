@@ -57,6 +57,16 @@ class Policy(Protocol):
         ...
 
 
+@runtime_checkable
+class ConcurrentPolicy(Policy, Protocol):
+    """A policy that may be asked from several threads at once."""
+
+    @property
+    def concurrency(self) -> int:
+        """Threads that it serves well, >= 1."""
+        ...
+
+
 class SerialPolicy:
     """Base for policies that have no batched way: `complete_many` is a loop."""
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from spade_envs.design.clients.base import CompletionRequest, complete_one
+from spade_envs.design.clients.thinking import split_thinking
 from spade_envs.errors import ClientError, ConfigError, MissingExtra
 from spade_envs.types import Completion, Message
 
@@ -128,8 +129,10 @@ class HfPolicy:
         length = next((i for i, token in enumerate(row) if token in ends), None)
         finished = length is not None and length < request.max_tokens
         kept = row[: request.max_tokens if length is None else min(length, request.max_tokens)]
+        thinking, text = split_thinking(self._tokenizer.decode(kept, skip_special_tokens=True))
         return Completion(
-            text=self._tokenizer.decode(kept, skip_special_tokens=True),
+            text=text,
+            thinking=thinking,
             model=self._name,
             prompt_tokens=prompt_tokens,
             completion_tokens=len(kept) + finished,

@@ -2,30 +2,64 @@
 
 from __future__ import annotations
 
+import contextlib
+import importlib
+import json
+import logging
+import threading
+import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from spade_envs.design.clients.base import CompletionRequest, complete_one
+from spade_envs.design.clients.guided import guide
+from spade_envs.design.clients.pace import Pace
+from spade_envs.design.clients.replies import NoReply, read_answer, read_stream
+from spade_envs.design.clients.usage import CHARS_PER_TOKEN
 from spade_envs.errors import ClientError, ConfigError, MissingExtra
 from spade_envs.types import Completion, Message
 
 if TYPE_CHECKING:
     import openai
 
+_log = logging.getLogger(__name__)
+
+LONGEST_PAUSE_S = 600.0
+"""A server that asks for a longer pause is given up."""
+_LONGEST_BACKOFF_S = 60.0
+_CONNECT_TIMEOUT_S = 15.0
+_MENDS = {
+    "AuthenticationError": "set OPENAI_API_KEY",
+    "NotFoundError": "check the model's name and that the URL ends in /v1",
+    "APITimeoutError": "give it more time with timeout_s",
+    "APIConnectionError": "is the server running, and is the URL right?",
+    "RateLimitError": "lower the concurrency, or set requests and tokens a minute",
+}
+
 
 class OpenAICompatiblePolicy:
-    """Asks a chat server; the SDK retries what is worth retrying.
+    """Asks a chat server, many requests at once; tries again what is worth trying again.
 
+    Broken connections, hanging and torn replies, status 408, 409, 429 and 5xx are tried again
+    after a growing, jittered pause, or after the one that the server asks for (`Retry-After`).
     Reproducible as far as the server honours the seed that every request carries.
 
     Args:
         base_url: such as `http://localhost:8000/v1`; None for the SDK's own server.
         model: what to ask for; the first model that the server lists if None.
         api_key: the SDK reads OPENAI_API_KEY if None; a server at `base_url` may need none.
-        timeout_s: limit for one request, > 0.
-        max_retries: SDK retries per request, >= 0.
+        timeout_s: limit for one reply from first to last byte, > 0.
+        stall_timeout_s: longest silence within a streamed reply, its beginning included, > 0.
+        max_retries: further tries of one request, >= 0.
         concurrency: requests in flight at once, >= 1.
+        requests_per_minute: limit, further tries included; None for none.
+        tokens_per_minute: limit of tokens read and written; None for none.
+        stream: whether replies are streamed, so that a server that hangs is noticed early.
+        guided: `vllm`, `sglang` or `llama.cpp` binds the answer to one fenced Python block.
         client: a ready SDK client, to be used as it is.
     """
 
@@ -35,29 +69,40 @@ class OpenAICompatiblePolicy:
         model: str | None = None,
         *,
         api_key: str | None = None,
-        timeout_s: float = 600.0,
-        max_retries: int = 3,
+        timeout_s: float = 1800.0,
+        stall_timeout_s: float = 300.0,
+        max_retries: int = 8,
         concurrency: int = 16,
+        requests_per_minute: float | None = None,
+        tokens_per_minute: float | None = None,
+        stream: bool = True,
+        guided: str | None = None,
         client: openai.OpenAI | None = None,
     ) -> None:
         if concurrency < 1:
             raise ConfigError(f"concurrency must be >= 1, not {concurrency}")
         self._sdk = _sdk()
         self._where = base_url or "the OpenAI server"
-        self._concurrency = concurrency
+        self._concurrency, self._max_retries = concurrency, max_retries
+        self._timeout_s, self._stream = timeout_s, stream
+        self._pace = Pace(requests_per_minute, tokens_per_minute)
+        self._extra = guide(guided)
+        self._model = model
+        self._naming = threading.Lock()
+        silence_s = min(stall_timeout_s, timeout_s) if stream else timeout_s
+        settings: dict[str, Any] = {
+            "base_url": base_url,
+            "timeout": self._sdk.Timeout(silence_s, connect=min(_CONNECT_TIMEOUT_S, silence_s)),
+            "max_retries": 0,
+        }
         try:
-            self._client = client or self._sdk.OpenAI(
-                base_url=base_url, api_key=api_key, timeout=timeout_s, max_retries=max_retries
-            )
+            self._client = client or self._sdk.OpenAI(api_key=api_key, **settings)
         except self._sdk.OpenAIError:
             if base_url is None:
                 raise ConfigError(
                     "no API key; set OPENAI_API_KEY or give the URL of a server"
                 ) from None
-            self._client = self._sdk.OpenAI(
-                base_url=base_url, api_key="none", timeout=timeout_s, max_retries=max_retries
-            )
-        self._model = model
+            self._client = self._sdk.OpenAI(api_key="none", **settings)
 
     @property
     def name(self) -> str:
@@ -66,15 +111,18 @@ class OpenAICompatiblePolicy:
         Raises:
             ClientError: none was named and the server cannot be asked for its list.
         """
-        if self._model is None:
-            try:
-                listed = [model.id for model in self._client.models.list()]
-            except self._sdk.OpenAIError as error:
-                raise self._failed(error) from error
-            if not listed:
-                raise ClientError(f"{self._where} serves no model; name one with --model")
-            self._model = listed[0]
-        return self._model
+        with self._naming:
+            if self._model is None:
+                listed = self._retried(lambda: [m.id for m in self._client.models.list()], 0)
+                if not listed:
+                    raise ClientError(f"{self._where} serves no model; name one after the URL, #M")
+                self._model = str(listed[0])
+            return self._model
+
+    @property
+    def concurrency(self) -> int:
+        """Requests in flight at once."""
+        return self._concurrency
 
     def complete(
         self, messages: Sequence[Message], *, seed: int, max_tokens: int, temperature: float
@@ -84,57 +132,130 @@ class OpenAICompatiblePolicy:
         Raises:
             ClientError: the server refused, failed or did not answer in time.
         """
-        chat: Any = [{"role": message.role, "content": message.content} for message in messages]
-        try:
-            answer = self._client.chat.completions.create(
-                model=self.name,
-                messages=chat,
-                seed=seed,
-                max_tokens=max_tokens,
-                temperature=temperature,
-            )
-        except self._sdk.OpenAIError as error:
-            raise self._failed(error) from error
-        if not answer.choices:
-            raise ClientError(f"{self._where} answered without any choice")
-        choice, usage = answer.choices[0], answer.usage
-        return Completion(
-            text=_text(choice.message),
-            model=answer.model or self.name,
-            prompt_tokens=usage.prompt_tokens if usage else None,
-            completion_tokens=usage.completion_tokens if usage else None,
-            finish_reason=choice.finish_reason,
-        )
+        name = self.name
+        reserved = max_tokens + sum(len(m.content) for m in messages) // CHARS_PER_TOKEN
+        fields: dict[str, Any] = {
+            "model": name,
+            "messages": [{"role": m.role, "content": m.content} for m in messages],
+            "seed": seed,
+            "max_tokens": max_tokens,
+            "temperature": temperature,
+            "stream": self._stream,
+        }
+        if self._stream:
+            fields["stream_options"] = {"include_usage": True}
+        if self._extra:
+            fields["extra_body"] = dict(self._extra)
+
+        def ask() -> Completion:
+            deadline = time.monotonic() + self._timeout_s
+            answer = self._client.chat.completions.create(**fields)
+            return read_stream(answer, name, deadline) if self._stream else read_answer(answer)
+
+        found: Completion = self._retried(ask, reserved)
+        if found.prompt_tokens is not None and found.completion_tokens is not None:
+            self._pace.give_back(reserved - found.prompt_tokens - found.completion_tokens)
+        return found
 
     def complete_many(
         self, requests: Sequence[CompletionRequest]
     ) -> list[Completion | ClientError]:
         """Return one answer or error per request, in order; several are in flight at once."""
-        with ThreadPoolExecutor(min(self._concurrency, max(1, len(requests)))) as pool:
-            return list(pool.map(lambda request: complete_one(self, request), requests))
+        with ThreadPoolExecutor(self._concurrency, thread_name_prefix="ask") as pool:
+            return list(pool.map(partial(complete_one, self), requests))
 
-    def _failed(self, error: Exception) -> ClientError:
-        mends = {
-            "AuthenticationError": "set OPENAI_API_KEY",
-            "NotFoundError": "check the model's name and that the URL ends in /v1",
-            "APITimeoutError": "give it more time with timeout_s",
-            "APIConnectionError": "is the server running, and is the URL right?",
-            "RateLimitError": "lower the concurrency",
-        }
-        mend = mends.get(type(error).__name__)
+    def _retried(self, ask: Any, tokens: int) -> Any:
+        """Return what `ask` gives, after further tries if need be; `tokens` are taken for each."""
+        import tenacity
+
+        broken = _broken()
+        backoff = tenacity.wait_exponential_jitter(multiplier=0.5, max=_LONGEST_BACKOFF_S, jitter=1.0)
+
+        def worth_it(error: BaseException) -> bool:
+            return isinstance(error, broken) or _transient(error, self._sdk)
+
+        def pause(state: tenacity.RetryCallState) -> float:
+            asked = _retry_after(state.outcome.exception() if state.outcome else None)
+            if asked is None:
+                return backoff(state)
+            self._pace.pause(asked)
+            return asked
+
+        def note(state: tenacity.RetryCallState) -> None:
+            error = state.outcome.exception() if state.outcome else None
+            _log.info("%s: %s; asking again", self._where, type(error).__name__)
+
+        def once() -> Any:
+            self._pace.take(tokens)
+            try:
+                return ask()
+            except BaseException:
+                self._pace.give_back(tokens)
+                raise
+
+        retrying = tenacity.Retrying(
+            stop=tenacity.stop_after_attempt(1 + self._max_retries),
+            retry=tenacity.retry_if_exception(worth_it),
+            wait=pause,
+            before_sleep=note,
+            reraise=True,
+        )
+        try:
+            return retrying(once)
+        except (self._sdk.OpenAIError, *broken) as error:
+            raise self._failed(error) from error
+
+    def _failed(self, error: BaseException) -> ClientError:
+        mend = _MENDS.get(type(error).__name__)
         text = " ".join(str(error).split())[:300]
         tail = f" ({mend})" if mend else ""
-        return ClientError(f"{self._where}: {type(error).__name__}: {text}{tail}")
+        kind = "" if isinstance(error, NoReply) else f"{type(error).__name__}: "
+        return ClientError(f"{self._where}: {kind}{text}{tail}")
 
 
-def _text(message: Any) -> str:
-    """Return the answer; thinking that a server parsed away stays away."""
-    return message.content or ""
+def _broken() -> tuple[type[Exception], ...]:
+    """Return what a reply raises that breaks off while it is read; the SDK wraps no such error."""
+    found: list[type[Exception]] = [NoReply, json.JSONDecodeError]
+    for transport in ("httpx2", "httpx"):  # the former since version 3 of the SDK
+        with contextlib.suppress(ImportError):
+            found.append(importlib.import_module(transport).TransportError)
+    return tuple(found)
+
+
+def _transient(error: BaseException, sdk: Any) -> bool:
+    if not isinstance(error, sdk.APIStatusError):
+        return isinstance(error, sdk.APIError)  # no connection, no answer in time, or told midway
+    if error.code == "insufficient_quota" or (_retry_after(error) or 0) > LONGEST_PAUSE_S:
+        return False
+    return error.status_code in (408, 409, 429) or error.status_code >= 500
+
+
+def _retry_after(error: BaseException | None) -> float | None:
+    """Return how long a server asks us to wait, in s, if it does."""
+    headers = getattr(getattr(error, "response", None), "headers", {})
+    for header, unit in (("retry-after-ms", 1000), ("retry-after", 1)):
+        text = headers.get(header, "")
+        try:
+            seconds = float(text) / unit
+        except ValueError:
+            seconds = _until(text)
+        if 0 <= seconds < float("inf"):
+            return seconds
+    return None
+
+
+def _until(text: str) -> float:
+    """Return how far away a date is, in s; negative if it is none."""
+    try:
+        return (parsedate_to_datetime(text) - datetime.now(UTC)).total_seconds()
+    except (ValueError, TypeError):
+        return -1.0
 
 
 def _sdk() -> Any:
     try:
         import openai
-    except ImportError:
-        raise MissingExtra("openai", "client") from None
+        import tenacity  # noqa: F401
+    except ImportError as error:
+        raise MissingExtra(error.name or "openai", "client") from None
     return openai

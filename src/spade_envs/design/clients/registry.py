@@ -16,10 +16,12 @@ def open_policy(spec: str, *, model: str | None = None, **options: Any) -> Polic
     """Return the policy that `spec` names; its libraries are imported only here.
 
     Args:
-        spec: `http://HOST:PORT/v1` (any OpenAI-compatible server), `openai:MODEL` (the SDK's own
-            server), `hf:PATH_OR_NAME` (in-process `transformers`), `scripted:FILE` (replay), or the
+        spec: `http://HOST:PORT/v1#MODEL` (any OpenAI-compatible server; its first model without
+            `#MODEL`), `openai:MODEL` (the SDK's own
+            server), `hf:PATH_OR_NAME` (in-process `transformers`), `vllm:PATH_OR_NAME` (in-process
+            vLLM), `scripted:FILE` (replay), or the
             name of an installed policy, such as `nano`.
-        model: model to ask an HTTP server for; its first one if not given.
+        model: model to ask an HTTP server for; what stands behind `#` if not given.
         options: further keywords of the client, such as `timeout_s`.
 
     Raises:
@@ -29,7 +31,8 @@ def open_policy(spec: str, *, model: str | None = None, **options: Any) -> Polic
     if spec.startswith(("http://", "https://")):
         from spade_envs.design.clients.openai_compatible import OpenAICompatiblePolicy
 
-        return OpenAICompatiblePolicy(base_url=spec, model=model, **options)
+        url, _, named = spec.partition("#")
+        return OpenAICompatiblePolicy(base_url=url, model=model or named or None, **options)
     scheme, colon, rest = spec.partition(":")
     if colon and rest:
         if scheme == "openai":
@@ -40,6 +43,10 @@ def open_policy(spec: str, *, model: str | None = None, **options: Any) -> Polic
             from spade_envs.design.clients.hf import HfPolicy
 
             return HfPolicy(rest, **options)
+        if scheme == "vllm":
+            from spade_envs.design.clients.vllm import VllmPolicy
+
+            return VllmPolicy(rest, **options)
         if scheme == "scripted":
             from spade_envs.design.clients.scripted import ScriptedPolicy
 
@@ -49,7 +56,7 @@ def open_policy(spec: str, *, model: str | None = None, **options: Any) -> Polic
         names = ", ".join(sorted(installed)) or "none"
         raise ConfigError(
             f"no model {spec!r}; write http://HOST:PORT/v1, openai:MODEL, hf:PATH_OR_NAME, "
-            f"scripted:FILE, or an installed one ({names})"
+            f"vllm:PATH_OR_NAME, scripted:FILE, or an installed one ({names})"
         )
     return _load(installed[spec], options)
 

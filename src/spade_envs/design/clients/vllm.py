@@ -1,0 +1,96 @@
+"""A vLLM engine in this process: the only door to vllm in spade_envs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from spade_envs.design.clients.base import CompletionRequest
+from spade_envs.design.clients.guided import BLOCK_REGEX
+from spade_envs.design.clients.thinking import split_thinking
+from spade_envs.errors import ClientError, ConfigError, MissingExtra
+from spade_envs.types import Completion, Message
+
+
+class VllmPolicy:
+    """Samples with vLLM, which batches by itself; rows have seeds of their own.
+
+    Args:
+        model: folder or hub name; its tokenizer needs a chat template.
+        guided: whether the answer is bound to one fenced Python block.
+        engine: further settings of `vllm.LLM`, such as `max_model_len`.
+    """
+
+    def __init__(self, model: str, *, guided: bool = False, **engine: Any) -> None:
+        try:
+            import vllm
+        except ImportError:
+            raise MissingExtra("vllm", "vllm") from None
+        self._vllm, self._name, self._guided = vllm, model.rstrip("/").rpartition("/")[2], guided
+        try:
+            self._llm = vllm.LLM(model=model, **engine)
+        except (OSError, ValueError, RuntimeError) as error:
+            raise ConfigError(f"vLLM cannot load the model {model!r}: {error}") from error
+
+    @property
+    def name(self) -> str:
+        """Name of the model, for provenance."""
+        return self._name
+
+    def complete(
+        self, messages: Sequence[Message], *, seed: int, max_tokens: int, temperature: float
+    ) -> Completion:
+        """Return the answer to a chat.
+
+        Raises:
+            ClientError: the prompt does not fit, or the engine gives up.
+        """
+        request = CompletionRequest(
+            messages=tuple(messages), seed=seed, max_tokens=max_tokens, temperature=temperature
+        )
+        return self._sample([request])[0]
+
+    def complete_many(
+        self, requests: Sequence[CompletionRequest]
+    ) -> list[Completion | ClientError]:
+        """Return one answer or error per request, in order, sampled together."""
+        try:
+            return list(self._sample(requests)) if requests else []
+        except ClientError as error:
+            if len(requests) == 1:
+                return [error]
+        # One prompt that does not fit refuses them all, so each is asked alone.
+        return [answer for request in requests for answer in self.complete_many([request])]
+
+    def _sample(self, requests: Sequence[CompletionRequest]) -> list[Completion]:
+        chats = [[{"role": m.role, "content": m.content} for m in r.messages] for r in requests]
+        try:
+            outputs = self._llm.chat(chats, [self._params(r) for r in requests], use_tqdm=False)
+        except (RuntimeError, ValueError) as error:
+            raise ClientError(f"vLLM gave up: {error}") from error
+        return [self._read(output) for output in outputs]
+
+    def _params(self, request: CompletionRequest) -> Any:
+        extra = {}
+        if self._guided:
+            from vllm.sampling_params import StructuredOutputsParams
+
+            extra["structured_outputs"] = StructuredOutputsParams(regex=BLOCK_REGEX)
+        return self._vllm.SamplingParams(
+            seed=request.seed,
+            max_tokens=request.max_tokens,
+            temperature=request.temperature,
+            **extra,
+        )
+
+    def _read(self, output: Any) -> Completion:
+        row = output.outputs[0]
+        thinking, text = split_thinking(row.text)
+        return Completion(
+            text=text,
+            model=self._name,
+            prompt_tokens=len(output.prompt_token_ids),
+            completion_tokens=len(row.token_ids),
+            finish_reason=row.finish_reason,
+            thinking=thinking,
+        )
