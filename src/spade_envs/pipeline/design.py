@@ -1,16 +1,14 @@
-"""One block of attempts, from requests to checked designs: completion, parse, gates, repairs."""
+"""What one attempt comes to: completion, parse, gates, and the chat that asks for a repair."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
-from spade_envs.design.clients import CompletionRequest, Policy, complete_all
+from spade_envs.design.clients import CompletionRequest
 from spade_envs.design.parse import parse
 from spade_envs.design.prompting import render_repair
 from spade_envs.errors import ClientError, ParseError
-from spade_envs.pipeline.plan import Plan
 from spade_envs.types import Completion, EnvSource, GateResult, Message, Report
 
 Check = Callable[[EnvSource], Report]
@@ -40,83 +38,23 @@ class Design:
         return self.completion is not None and (self.source is None or refused)
 
 
-def run_block(
-    plan: Plan,
-    designer: Policy,
-    attempts: Sequence[int],
-    check: Check,
-    *,
-    known: Callable[[EnvSource], bool],
-    workers: int,
-) -> Iterator[Design]:
-    """Yield the designs of some attempts, in order.
-
-    Args:
-        plan: settings of the run.
-        designer: asked once for all attempts, and once per repair turn for those to mend.
-        attempts: their numbers, ascending.
-        check: the gates.
-        known: whether a source need not be checked, since it is in the store already.
-        workers: sources checked at once, >= 1.
-
-    Raises:
-        ClientError: the designer answered no request at all.
-    """
-    requests = [plan.request(attempt) for attempt in attempts]
-    if plan.repair_turns == 0:
-        yield from _round(designer, requests, check, known, workers)
-        return
-    designs = {d.attempt: d for d in _round(designer, requests, check, known, workers)}
-    for turn in range(1, plan.repair_turns + 1):
-        again = [
-            plan.request(design.attempt, turn, _chat(design))
-            for design in designs.values()
-            if design.mendable
-        ]
-        for design in _round(designer, again, check, known, workers):
-            if design.completion is not None:
-                designs[design.attempt] = design
-    yield from designs.values()
-
-
-def _round(
-    designer: Policy,
-    requests: Sequence[CompletionRequest],
-    check: Check,
-    known: Callable[[EnvSource], bool],
-    workers: int,
-) -> Iterator[Design]:
-    answers = complete_all(designer, requests)
-    parsed = [_parsed(*pair) for pair in zip(requests, answers, strict=True)]
-
-    def checked(design: Design) -> Design:
-        if design.source is None or known(design.source):
-            return design
-        return replace(design, report=check(design.source))
-
-    if workers == 1:
-        yield from map(checked, parsed)
-        return
-    pool = ThreadPoolExecutor(workers)
-    try:
-        yield from pool.map(checked, parsed)
-    finally:
-        pool.shutdown(cancel_futures=True)
-
-
-def _parsed(request: CompletionRequest, answer: Completion | ClientError) -> Design:
+def parsed(request: CompletionRequest, answer: Completion | ClientError) -> Design:
+    """Return the design in an answer, not checked yet."""
     if isinstance(answer, ClientError):
         return Design(request=request, error=" ".join(str(answer).split()))
-    origin = f"attempt {request.attempt}"
+    tail = "; it was stopped at max_tokens" if answer.finish_reason == "length" else ""
+    if not answer.text.strip() and answer.thinking:
+        lost = "the completion never leaves its thinking; allow more tokens or shorter thinking"
+        return Design(request=request, completion=answer, error=lost + tail)
     try:
-        source = parse(answer.text, origin=origin)
+        source = parse(answer.text, origin=f"attempt {request.attempt}")
     except ParseError as error:
-        tail = "; it was stopped at max_tokens" if answer.finish_reason == "length" else ""
         return Design(request=request, completion=answer, error=f"{error}{tail}")
     return Design(request=request, completion=answer, source=source)
 
 
-def _chat(design: Design) -> tuple[Message, ...]:
+def repair_chat(design: Design) -> tuple[Message, ...]:
+    """Return the chat that asks for a correction of a design that is mendable."""
     findings: Sequence[GateResult | str] = [design.error]
     if design.report is not None:
         findings = design.report.failures or ["not every check could be run in time"]

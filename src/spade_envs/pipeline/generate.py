@@ -1,7 +1,7 @@
 """`generate`: a stream of certified environments and of refused designs.
 
-Attempt i is a pure function of the settings and of i, and its outcome is on disk before it is
-yielded, so a run may be killed at any point.
+Attempt i is a pure function of the settings and of i. Every answer is on disk before anything is
+made of it, every outcome before it is yielded, so a run may be killed at any point.
 """
 
 from __future__ import annotations
@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING
 
 from spade_envs.corpus import Corpus
 from spade_envs.design.brief import choose_skills
-from spade_envs.design.clients import Policy
+from spade_envs.design.clients import Policy, Price
 from spade_envs.errors import ConfigError
 from spade_envs.gates import check
+from spade_envs.pipeline.budget import Budget
 from spade_envs.pipeline.design import Check
 from spade_envs.pipeline.plan import Plan
 from spade_envs.pipeline.run import Progress, Run
@@ -30,7 +31,7 @@ def generate(
     corpus: Corpus | None,
     store: EnvStore,
     *,
-    count: int,
+    count: int | None,
     seed: int = 0,
     max_attempts: int | None = None,
     skills: Sequence[Skill | str] = (),
@@ -44,6 +45,8 @@ def generate(
     max_tokens: int = 4096,
     licence: str = "MIT",
     checker: Check | None = None,
+    budget: Budget | None = None,
+    price: Price | None = None,
 ) -> Iterator[Record | Rejection]:
     """Design environments until `count` are certified; yield each outcome, in order of attempts.
 
@@ -53,27 +56,34 @@ def generate(
         designer: who writes.
         corpus: what the ideas come from; None for ideas from the skill alone.
         store: where certified environments are published and refused ones kept for study.
-        count: environments wanted, >= 1.
+        count: environments wanted, >= 1; None for as many as `max_attempts` and `budget` allow.
         seed: of passages, skills and sampling, >= 0.
-        max_attempts: where to give up, >= 1; twice `count` if None.
+        max_attempts: where to give up, >= 1; twice `count` if None, no limit without `count`.
         skills: what to design for, each equally often; every skill if empty.
         kinds: kinds of environments to design; both if empty.
         sandbox: where the gates run; the process-wide one if None.
         repair_turns: how often a refused design goes back to the designer with the evidence, >= 0.
         workers: sources that are checked at once, >= 1.
-        progress: called after each outcome.
-        block: attempts that are handed to the designer together, >= 1.
+        progress: called after each outcome and each answer, and at the end.
+        block: attempts that are under way at once, >= 1; more for a server that answers more.
         temperature: of sampling, >= 0.
         max_tokens: most tokens per completion, >= 1.
         licence: SPDX identifier of the environments.
         checker: what checks a source instead of `gates.check`, for tests.
+        budget: an attempt begins only if its longest answers are covered; those begun are finished.
+        price: of tokens, for a budget in dollars.
 
     Raises:
         ConfigError: a setting cannot be used.
-        ClientError: the designer answered none of a block's requests.
+        ClientError: the designer answers nothing (any more).
     """
-    limit = 2 * count if max_attempts is None else max_attempts
+    budget = budget or Budget()
+    limit = 2 * count if max_attempts is None and count is not None else max_attempts
     _at_least_one(count=count, workers=workers, block=block, max_attempts=limit)
+    if count is None and limit is None and not budget.limited:
+        raise ConfigError("without count the run needs max_attempts or a budget")
+    if budget.usd is not None and price is None:
+        raise ConfigError("a budget in usd needs the price of tokens, such as in=0.15,out=0.6")
     plan = Plan(
         seed=seed,
         skills=choose_skills(skills, kinds),
@@ -83,11 +93,12 @@ def generate(
         max_tokens=max_tokens,
         repair_turns=repair_turns,
     )
-    run = Run(plan, designer, store, checker or partial(check, sandbox=sandbox), licence)
+    gates = checker or partial(check, sandbox=sandbox)
+    run = Run(plan, designer, store, gates, licence, budget=budget, price=price)
     return run.stream(count, limit, block, workers, progress)
 
 
-def _at_least_one(**settings: int) -> None:
+def _at_least_one(**settings: int | None) -> None:
     for name, value in settings.items():
-        if value < 1:
+        if value is not None and value < 1:
             raise ConfigError(f"{name} must be >= 1, not {value}")

@@ -18,6 +18,7 @@ _log = logging.getLogger(__name__)
 FOLDER = "ledger"
 _MAX_BYTES = 256 << 20
 _STAGES = frozenset(get_args(RejectionStage))
+_MAX_FAILED = 100
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,13 +32,23 @@ class Line:
     reason: str = ""
     cursor: Json = None
     """Where in the corpus the attempt drew its passage."""
+    skill: str = ""
+    """What it was to exercise."""
+    turn: int = 0
+    """Repairs that led to it."""
+    failed: tuple[str, ...] = ()
+    """Gates that it failed."""
+    process: str = ""
+    """Names the process that finished it."""
+    at_s: float = 0.0
+    """When it did, in seconds since that process began."""
 
 
 class Ledger:
     """The finished attempts of one run.
 
     A line that was torn by a kill is passed over; its attempt counts as unfinished. Two processes
-    that run the same plan write the same lines, so it does no harm.
+    that run the same plan write the same outcomes, so it does no harm.
     """
 
     def __init__(self, store: EnvStore, key: str) -> None:
@@ -51,14 +62,22 @@ class Ledger:
         self._torn = bool(raw) and not raw.endswith(b"\n")
         self._lines = {line.attempt: line for line in map(_read, raw.split(b"\n")) if line}
 
+    def __contains__(self, attempt: int) -> bool:
+        return attempt in self._lines
+
     def get(self, attempt: int) -> Line | None:
         """Return what became of an attempt, or None if it is not finished."""
         return self._lines.get(attempt)
 
+    def lines(self) -> list[Line]:
+        """Return every finished attempt, in order of their numbers."""
+        return [self._lines[attempt] for attempt in sorted(self._lines)]
+
     def append(self, line: Line) -> None:
         """Note a finished attempt; it is on disk when this returns."""
         fields = {name: getattr(line, name) for name in Line.__slots__}
-        data = json.dumps({k: v for k, v in fields.items() if v not in (None, "")}).encode() + b"\n"
+        kept = {k: v for k, v in fields.items() if k == "attempt" or v not in (None, "", (), 0)}
+        data = json.dumps(kept).encode() + b"\n"
         flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
         handle = os.open(self._path, flags, 0o644)
         try:
@@ -79,12 +98,15 @@ def _read(raw: bytes) -> Line | None:
         return None
     try:
         fields = json.loads(raw)
-        line = Line(**fields)
-        if type(line.attempt) is not int or line.attempt < 0:
+        failed = [str(gate)[:20] for gate in fields.pop("failed", ())][:_MAX_FAILED]
+        line = Line(**fields, failed=tuple(failed))
+        if type(line.attempt) is not int or line.attempt < 0 or type(line.turn) is not int:
             raise Corrupt("no attempt")
         if isinstance(line.digest, str) == (line.stage in _STAGES):
             raise Corrupt("neither accepted nor rejected")
-    except (ValueError, TypeError, RecursionError, Corrupt):
+        if not 0 <= float(line.at_s) < 1e12:
+            raise Corrupt("no time")
+    except (ValueError, TypeError, AttributeError, RecursionError, Corrupt):
         _log.warning("passed over a line of the generation ledger that is not whole")
         return None
     return line

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+import time
+import uuid
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
 
-from spade_envs.design.clients import Policy
+from spade_envs.design.clients import Policy, Price, Usage
 from spade_envs.errors import NotFound, Withdrawn
-from spade_envs.pipeline.design import Check, Design, run_block
+from spade_envs.pipeline.answers import Answers
+from spade_envs.pipeline.budget import Budget
+from spade_envs.pipeline.design import Check, Design
+from spade_envs.pipeline.flow import Flow
 from spade_envs.pipeline.ledger import Ledger, Line
 from spade_envs.pipeline.plan import Plan
 from spade_envs.pipeline.seen import Seen
@@ -15,6 +21,8 @@ from spade_envs.store import EnvStore
 from spade_envs.types import EnvSource, Record, Rejection, RejectionStage
 
 _MAX_REASON_CHARS = 500
+PATIENCE_S = 60.0
+"""How long a run that has enough waits for answers that are under way, to count and keep them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,66 +31,152 @@ class Progress:
 
     accepted: int
     rejected: int
-    count: int
-    """Environments wanted."""
-    max_attempts: int
+    count: int | None
+    """Environments wanted; None for as many as the budget allows."""
+    max_attempts: int | None
     replayed: int
     """Attempts that an earlier process had finished."""
+    refused: Mapping[str, int] = field(default_factory=dict)
+    """Rejections by gate, or by stage where no gate refused."""
+    usage: Usage = field(default_factory=Usage)
+    """Of the whole run, over all processes."""
+    in_flight: int = 0
+    """Requests that are being answered."""
+    stopped: str = ""
+    """Why the run has ended: `count`, `attempts`, or the limit of the budget that is reached."""
+
+
+@dataclass(slots=True)
+class _Tally:
+    accepted: int = 0
+    rejected: int = 0
+    replayed: int = 0
+    coming: int = 0
+    """Environments of earlier processes that were looked up and not yet handed out."""
+    refused: Counter[str] = field(default_factory=Counter)
+    stopped: str = ""
 
 
 class Run:
     """One run on one store: what was finished before, and how to finish the next attempt."""
 
     def __init__(
-        self, plan: Plan, designer: Policy, store: EnvStore, checker: Check, licence: str
+        self,
+        plan: Plan,
+        policy: Policy,
+        store: EnvStore,
+        checker: Check,
+        licence: str,
+        *,
+        budget: Budget = Budget(),  # noqa: B008 - frozen
+        price: Price | None = None,
     ) -> None:
-        self.plan, self.designer, self.store = plan, designer, store
+        self.plan, self.policy, self.store = plan, policy, store
         self.checker, self.licence = checker, licence
+        self.budget, self.price = budget, price
         self.ledger = Ledger(store, plan.key)
+        self.answers = Answers(store, plan.key, self.ledger.__contains__)
         self.seen = Seen(store)
+        self._process, self._began = uuid.uuid4().hex[:12], time.monotonic()
+        self._before: dict[int, Record | Rejection] = {}
+        self._tally = _Tally()
 
     def stream(
         self,
-        count: int,
-        limit: int,
+        count: int | None,
+        limit: int | None,
         block: int,
         workers: int,
         progress: Callable[[Progress], None] | None,
     ) -> Iterator[Record | Rejection]:
-        """Yield outcomes until enough are records or the limit is reached."""
-        accepted = rejected = replayed = 0
-        for start in range(0, limit, block):
-            attempts = range(start, min(start + block, limit))
-            for outcome, old in self._block(attempts, workers):
-                accepted += isinstance(outcome, Record)
-                rejected += isinstance(outcome, Rejection)
-                replayed += old
-                if progress is not None:
-                    progress(
-                        Progress(
-                            accepted=accepted,
-                            rejected=rejected,
-                            count=count,
-                            max_attempts=limit,
-                            replayed=replayed,
-                        )
-                    )
-                yield outcome
-                if accepted >= count:
-                    return
+        """Yield outcomes until enough are records, or attempts or budget are at their limit."""
+        tally = self._tally = _Tally()
 
-    def _block(
-        self, attempts: Sequence[int], workers: int
-    ) -> Iterator[tuple[Record | Rejection, bool]]:
-        """Yield the outcome of each attempt, and whether it was finished before."""
-        old = {attempt: self._replay(attempt) for attempt in attempts}
-        pending = [attempt for attempt in attempts if old[attempt] is None]
-        designs = run_block(
-            self.plan, self.designer, pending, self.checker, known=self._known, workers=workers
+        def tell() -> None:
+            if progress is not None:
+                progress(self._progress(count, limit, flow.in_flight))
+
+        flow = Flow(
+            self.plan,
+            self.policy,
+            self.checker,
+            self.answers,
+            known=self._known,
+            workers=workers,
+            block=block,
+            told=tell,
         )
-        for attempt in attempts:
-            before = old[attempt]
-            yield (self._finish(next(designs)), False) if before is None else (before, True)
+        patience_s = 0.0
+        try:
+            attempts = iter(range(limit)) if limit is not None else _naturals()
+            for attempt, design in flow.run(attempts, self._old, self._room(count)):
+                outcome = self._outcome(attempt, design)
+                tell()
+                yield outcome
+                if count is not None and tally.accepted >= count:
+                    tally.stopped = "count"
+                    break
+            patience_s = PATIENCE_S
+        finally:
+            flow.close(patience_s)
+        tally.stopped = tally.stopped or "attempts"
+        tell()
+
+    def _room(self, count: int | None) -> Callable[[int, Usage], bool]:
+        """Return what tells whether one more attempt may begin."""
+        tally = self._tally
+
+        def more(begun: int, reserved: Usage) -> bool:
+            if count is not None and begun >= 2 * (count - tally.accepted - tally.coming):
+                return False  # what is under way is probably enough
+            elapsed_s = time.monotonic() - self._began
+            spent = self.budget.spent(self.answers.usage, reserved, self.price, elapsed_s)
+            if spent is not None and (not begun or spent == "minutes"):
+                tally.stopped = spent
+            return spent is None and not tally.stopped
+
+        return more
+
+    def _progress(self, count: int | None, limit: int | None, in_flight: int) -> Progress:
+        tally = self._tally
+        return Progress(
+            accepted=tally.accepted,
+            rejected=tally.rejected,
+            count=count,
+            max_attempts=limit,
+            replayed=tally.replayed,
+            refused=dict(tally.refused),
+            usage=self.answers.usage,
+            in_flight=in_flight,
+            stopped=tally.stopped,
+        )
+
+    def _outcome(self, attempt: int, design: Design | None) -> Record | Rejection:
+        """Finish an attempt, or take what an earlier process made of it; and count it."""
+        tally = self._tally
+        if design is None:
+            outcome = self._before.pop(attempt)
+            tally.replayed += 1
+            tally.coming -= isinstance(outcome, Record)
+        else:
+            outcome = self._finish(design)
+        if isinstance(outcome, Record):
+            tally.accepted += 1
+        else:
+            tally.rejected += 1
+            tally.refused[refused_by(outcome.stage, outcome.reason)] += 1
+        return outcome
+
+    def _old(self, attempt: int) -> bool:
+        """Whether an attempt was finished before; its outcome is kept until it is handed out."""
+        if attempt in self._before:
+            return True
+        outcome = self._replay(attempt)
+        if outcome is None:
+            return False
+        self._before[attempt] = outcome
+        self._tally.coming += isinstance(outcome, Record)
+        return True
 
     def _replay(self, attempt: int) -> Record | Rejection | None:
         line = self.ledger.get(attempt)
@@ -112,7 +206,7 @@ class Run:
         twin = self.seen.twin(design.source)
         if twin is not None:
             if twin.exact and self._run_of(twin.record) == self.plan.tag(design.attempt):
-                return self._accept(design.attempt, twin.record)  # killed between store and ledger
+                return self._accept(design, twin.record)  # killed between store and ledger
             how = "the same text" if twin.exact else "the same program in other words"
             return self._refuse(design, "novelty", f"{twin.record.id} has {how}")
         if design.report is None or not design.report.accepted:
@@ -130,12 +224,10 @@ class Run:
         except Withdrawn as error:
             return self._refuse(design, "novelty", str(error))
         self.seen.add(record, design.source)
-        return self._accept(design.attempt, record)
+        return self._accept(design, record)
 
-    def _accept(self, attempt: int, record: Record) -> Record:
-        self.ledger.append(
-            Line(attempt=attempt, digest=record.digest, cursor=self.plan.cursor(attempt).as_json())
-        )
+    def _accept(self, design: Design, record: Record) -> Record:
+        self.ledger.append(self._line(design, digest=record.digest))
         return record
 
     def _refuse(self, design: Design, stage: RejectionStage, reason: str) -> Rejection:
@@ -147,18 +239,46 @@ class Run:
             report=design.report,
         )
         self.store.reject(rejection)
-        self.ledger.append(
-            Line(
-                attempt=design.attempt,
-                stage=stage,
-                reason=rejection.reason,
-                cursor=self.plan.cursor(design.attempt).as_json(),
-            )
-        )
+        self.ledger.append(self._line(design, stage=stage, reason=rejection.reason))
         return rejection
+
+    def _line(
+        self,
+        design: Design,
+        *,
+        digest: str | None = None,
+        stage: RejectionStage | None = None,
+        reason: str = "",
+    ) -> Line:
+        failures = design.report.failures if design.report is not None else ()
+        return Line(
+            attempt=design.attempt,
+            digest=digest,
+            stage=stage,
+            reason=reason,
+            cursor=self.plan.cursor(design.attempt).as_json(),
+            skill=self.plan.brief(design.attempt).skill.value,
+            turn=design.request.turn,
+            failed=tuple(result.gate for result in failures),
+            process=self._process,
+            at_s=round(time.monotonic() - self._began, 3),
+        )
 
     def _run_of(self, record: Record) -> str | None:
         return self.store.manifest(record).provenance.run
+
+
+def refused_by(stage: str, reason: str) -> str:
+    """Return what a rejection is counted by: the gate's id, or the stage."""
+    gate = reason.partition(":")[0]
+    return gate if stage == "gates" and len(gate) <= 5 else stage
+
+
+def _naturals() -> Iterator[int]:
+    attempt = 0
+    while True:
+        yield attempt
+        attempt += 1
 
 
 def _why(design: Design) -> str:

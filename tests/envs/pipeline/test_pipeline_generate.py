@@ -109,7 +109,7 @@ def test_killed_and_started_again(tmp_path, reference, kill_at, place):
 
 def test_torn_and_foreign_lines_of_the_ledger(store, reference, caplog):
     run(store, count=3)
-    (path,) = (store.root / "ledger").iterdir()
+    (path,) = store.root.glob("ledger/generate-*.jsonl")
     lines = path.read_bytes().splitlines(keepends=True)
     noise = [b"{}\n", b'{"attempt": -1, "stage": "gates"}\n', b"[1]\n", b'{"attempt": 0, "x": 1}\n']
     path.write_bytes(b"".join(noise + lines)[:-9])
@@ -122,7 +122,7 @@ def test_torn_and_foreign_lines_of_the_ledger(store, reference, caplog):
 
 def test_without_its_ledger_a_run_finds_its_own_environments(store, reference):
     run(store)
-    (path,) = (store.root / "ledger").iterdir()
+    (path,) = store.root.glob("ledger/generate-*.jsonl")
     path.unlink()
     assert brief_of(run(store)) == reference
 

@@ -169,7 +169,7 @@ class OpenAICompatiblePolicy:
         import tenacity
 
         broken = _broken()
-        backoff = tenacity.wait_exponential_jitter(multiplier=0.5, max=_LONGEST_BACKOFF_S, jitter=1.0)
+        backoff = tenacity.wait_random_exponential(multiplier=1.0, max=_LONGEST_BACKOFF_S)
 
         def worth_it(error: BaseException) -> bool:
             return isinstance(error, broken) or _transient(error, self._sdk)
