@@ -28,7 +28,7 @@ from spade_envs.gates.misses import (
 from spade_envs.gates.nonsense import is_list, takes_any_order, takes_nonsense
 from spade_envs.gates.reference import wins
 from spade_envs.gates.slots import Case, Slot, items_of, slot_of
-from spade_envs.gates.stats import Rate, wilson
+from spade_envs.gates.stats import Rate
 from spade_envs.gates.subject import Subject
 from spade_envs.gates.thresholds import (
     CROSS_SEED_FAIL,
@@ -37,6 +37,7 @@ from spade_envs.gates.thresholds import (
     SLACK_SHARE,
 )
 from spade_envs.gates.trace import Trace
+from spade_envs.intervals import wilson
 
 SCREEN = 2
 CONFIRM = 12

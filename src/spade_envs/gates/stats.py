@@ -2,35 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from spade_envs.intervals import wilson
 from spade_envs.types import Json
-
-Z_95 = 1.959963984540054
-
-
-def wilson(successes: float, trials: int, *, z: float = Z_95) -> tuple[float, float]:
-    """Return the Wilson score interval of a success rate; (0, 1) if there were no trials.
-
-    Args:
-        successes: number of successes, in [0, trials].
-        trials: number of trials, >= 0.
-        z: half width in standard normal units; the default gives 95 %.
-
-    Raises:
-        ValueError: the counts are out of range.
-    """
-    if not 0 <= successes <= trials:
-        raise ValueError(f"successes must be in [0, {trials}], not {successes}")
-    if trials == 0:
-        return 0.0, 1.0
-    share = successes / trials
-    scale = 1.0 + z * z / trials
-    centre = (share + z * z / (2 * trials)) / scale
-    spread = z * math.sqrt(share * (1 - share) / trials + z * z / (4 * trials * trials)) / scale
-    return max(0.0, centre - spread), min(1.0, centre + spread)
 
 
 @dataclass(frozen=True, slots=True)

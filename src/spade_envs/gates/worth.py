@@ -14,7 +14,7 @@ from spade_envs.gates.finding import NO_REFERENCE, Finding, failed, passed, skip
 from spade_envs.gates.hints import NO_HINT
 from spade_envs.gates.lane import Job
 from spade_envs.gates.policies import Policy, View, random_grammar, tokens
-from spade_envs.gates.stats import Z_95, Rate
+from spade_envs.gates.stats import Rate
 from spade_envs.gates.subject import Subject
 from spade_envs.gates.thresholds import (
     HINT_SEEDS,
@@ -24,6 +24,7 @@ from spade_envs.gates.thresholds import (
     LADDER_STEPS,
 )
 from spade_envs.gates.trace import Trace, clip
+from spade_envs.intervals import Z_95
 from spade_envs.types import Episode, Fault, Json
 
 _GENERIC_WORDS = """

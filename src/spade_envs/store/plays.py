@@ -7,17 +7,19 @@ line end on: what a killed writer left half-written is never read.
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
 import uuid
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, NamedTuple
 
 import msgspec
 
 from spade_envs.errors import ConfigError, Corrupt
+from spade_envs.intervals import Interval, gain_interval, mean_interval, wilson
 from spade_envs.store.files import open_file, open_folder, refuse_links
 
 LEDGER = "ledger"
@@ -26,42 +28,73 @@ _WRITER = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
 _FILE = re.compile(rf"{_PREFIX}[a-z0-9-]+\.jsonl")
 _CHUNK_BYTES = 1 << 22
 
+INSTANCE = "instance"
+"""The environment's own hint."""
+
 Count = Annotated[int, msgspec.Meta(ge=0, le=10**12)]
 Sum = Annotated[float, msgspec.Meta(ge=-1e15, le=1e15)]
 
 
-class Plays(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class Plays(
+    msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True
+):
     """Some plays of one environment, summed up. Faulty episodes do not count."""
 
     digest: Annotated[str, msgspec.Meta(pattern=r"^sha256:[0-9a-f]{64}$")]
     policy: Annotated[str, msgspec.Meta(max_length=300)] = ""
     """Who played, such as a model's name."""
+    level: Annotated[int, msgspec.Meta(ge=0, le=10**6)] | None = None
+    """Where all plays are of one level, that one."""
+    hint: Annotated[str, msgspec.Meta(pattern=r"^[a-z]{1,20}(?::[0-9a-f]{12})?$")] = INSTANCE
+    """What the hinted plays were shown: `instance` (the environment's `hint()`), `policy` (written
+    by the player for the instance) or `strategy:<its first digits>` (`store.strategies`)."""
     plays: Count = 0
     """Episodes without the hint."""
     successes: Count = 0
     returns: Sum = 0.0
     """Sum of their returns."""
+    squares: Sum | None = None
+    """Sum of the squares of their returns; None where nobody kept it."""
     hinted: Count = 0
     """Episodes with the hint, on the same instances."""
     hinted_successes: Count = 0
     hinted_returns: Sum = 0.0
+    hinted_squares: Sum | None = None
+    pairs: Count = 0
+    """Instances that were played once with the hint and once without."""
+    both: Count = 0
+    """Those of them that were won both times."""
+    key: Annotated[str, msgspec.Meta(max_length=200)] = ""
+    """Names these very plays: of the lines with one key the first counts, so that a writer that
+    was killed may write again what it may have written. Lines without a key all count."""
 
     @property
     def sound(self) -> bool:
-        """Whether no success is counted without its play."""
-        return self.successes <= self.plays and self.hinted_successes <= self.hinted
+        """Whether no success is counted without its play, and no pair without its episodes."""
+        return (
+            self.successes <= self.plays
+            and self.hinted_successes <= self.hinted
+            and self.pairs <= min(self.plays, self.hinted)
+            and self.both <= min(self.pairs, self.successes, self.hinted_successes)
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Figures:
-    """What all plays of one environment say together."""
+    """What some plays of one environment say together."""
 
     plays: int = 0
     successes: int = 0
     returns: float = 0.0
+    squares: float | None = 0.0
     hinted: int = 0
     hinted_successes: int = 0
     hinted_returns: float = 0.0
+    hinted_squares: float | None = 0.0
+    pairs: int = 0
+    both: int = 0
+    hints: tuple[str, ...] = ()
+    """Which hints the hinted plays were shown, in order."""
 
     @property
     def success(self) -> float | None:
@@ -69,16 +102,85 @@ class Figures:
         return self.successes / self.plays if self.plays else None
 
     @property
+    def success_interval(self) -> Interval:
+        """Its 95 % Wilson interval; (0, 1) before the first play."""
+        return wilson(self.successes, self.plays)
+
+    @property
+    def hinted_success(self) -> float | None:
+        """Share of the plays with the hint that were won; None before the first."""
+        return self.hinted_successes / self.hinted if self.hinted else None
+
+    @property
+    def hinted_interval(self) -> Interval:
+        """Its 95 % Wilson interval; (0, 1) before the first play."""
+        return wilson(self.hinted_successes, self.hinted)
+
+    @property
+    def mean_return(self) -> float | None:
+        """Mean return without the hint; None before the first play."""
+        return self.returns / self.plays if self.plays else None
+
+    @property
+    def return_interval(self) -> Interval | None:
+        """Its 95 % normal interval; None below two plays, or where squares were not kept."""
+        if self.squares is None:
+            return None
+        return mean_interval(self.returns, self.squares, self.plays)
+
+    @property
     def regret(self) -> float | None:
-        """Mean return with the hint minus mean return without; None where one is missing."""
+        """Success with the hint minus success without, in [-1, 1]; None where one is missing."""
         if not (self.plays and self.hinted):
             return None
-        return self.hinted_returns / self.hinted - self.returns / self.plays
+        return self.hinted_successes / self.hinted - self.successes / self.plays
 
-    def plus(self, line: Plays) -> Figures:
+    @property
+    def regret_interval(self) -> Interval | None:
+        """Its 95 % interval: paired if every play has its pair, else wider; None without regret."""
+        if not (self.plays and self.hinted):
+            return None
+        paired = self.pairs == self.plays == self.hinted
+        return gain_interval(
+            (self.successes, self.plays),
+            (self.hinted_successes, self.hinted),
+            both=self.both if paired else None,
+        )
+
+    def plus(self, line: Plays | Figures) -> Figures:
         """Return the figures with some plays more."""
-        names = [field.name for field in fields(self)]
-        return Figures(**{name: getattr(self, name) + getattr(line, name) for name in names})
+        hints = line.hints if isinstance(line, Figures) else (line.hint,) * bool(line.hinted)
+        known = set(hints) <= set(self.hints)
+        return Figures(
+            plays=self.plays + line.plays,
+            successes=self.successes + line.successes,
+            returns=self.returns + line.returns,
+            squares=_sum(self.squares, line.squares, line.plays),
+            hinted=self.hinted + line.hinted,
+            hinted_successes=self.hinted_successes + line.hinted_successes,
+            hinted_returns=self.hinted_returns + line.hinted_returns,
+            hinted_squares=_sum(self.hinted_squares, line.hinted_squares, line.hinted),
+            pairs=self.pairs + line.pairs,
+            both=self.both + line.both,
+            hints=self.hints if known else tuple(sorted({*self.hints, *hints})),
+        )
+
+
+class Cell(NamedTuple):
+    """Whose plays of what."""
+
+    digest: str
+    policy: str
+    level: int | None
+    """None where a line sums up several levels or tells none."""
+    hint: str
+
+
+def _sum(first: float | None, second: float | None, plays: int) -> float | None:
+    """Return a sum of squares; unknown as soon as some plays have none."""
+    if not plays:
+        return first
+    return None if first is None or second is None else first + second
 
 
 class PlayWriter:
@@ -134,6 +236,8 @@ class PlayReader:
         self._policy = policy
         self._read: dict[str, tuple[int, int]] = {}  # by file: inode, bytes read
         self._figures: dict[str, Figures] = {}
+        self._cells: dict[Cell, Figures] = {}
+        self._keys: set[bytes] = set()
         self.passed_over = 0
         """Lines that cannot be read or are unsound."""
 
@@ -141,7 +245,8 @@ class PlayReader:
         """Return the figures by digest, with all plays that are on disk now."""
         sizes = _sizes(self._root)
         if any(_changed(sizes.get(name), *seen) for name, seen in self._read.items()):
-            self._read, self._figures, self.passed_over = {}, {}, 0
+            self._read, self._figures, self._cells, self._keys = {}, {}, {}, set()
+            self.passed_over = 0
         for name in sorted(sizes):
             inode, size = sizes[name]
             start = self._read.get(name, (inode, 0))[1]
@@ -152,6 +257,11 @@ class PlayReader:
             except (FileNotFoundError, Corrupt):
                 continue  # it went just now; the next look starts anew
         return self._figures
+
+    def cells(self) -> Mapping[Cell, Figures]:
+        """Return the same figures divided by player, level and hint."""
+        self.figures()
+        return self._cells
 
     def _follow(self, name: str, at: int, size: int) -> int:
         """Take the whole lines of a file between two places, and return where they end."""
@@ -171,9 +281,20 @@ class PlayReader:
             line = _decoded(raw)
             if line is None:
                 self.passed_over += 1
-            elif self._policy is None or line.policy == self._policy:
+            elif (self._policy is None or line.policy == self._policy) and self._is_new(line):
+                cell = Cell(line.digest, line.policy, line.level, line.hint)
+                self._cells[cell] = self._cells.get(cell, Figures()).plus(line)
                 before = self._figures.get(line.digest, Figures())
                 self._figures[line.digest] = before.plus(line)
+
+    def _is_new(self, line: Plays) -> bool:
+        if not line.key:
+            return True
+        key = hashlib.blake2b(f"{line.digest} {line.key}".encode(), digest_size=8).digest()
+        if key in self._keys:
+            return False
+        self._keys.add(key)
+        return True
 
 
 def _changed(now: tuple[int, int] | None, inode: int, read: int) -> bool:

@@ -26,7 +26,7 @@ def figures(success, regret, plays=20):
         successes=won,
         returns=float(won),
         hinted=plays,
-        hinted_returns=won + regret * plays,
+        hinted_successes=round(won + regret * plays),
     )
 
 
@@ -105,7 +105,7 @@ def test_examples_differ_from_each_other(world):
 def test_without_a_passage_the_greatest_regret_comes_first(world):
     memory, known = world(
         low=("ferry", SKILL, 0.5, 0.1),
-        high=("garden", SKILL, 0.5, 0.6),
+        high=("garden", SKILL, 0.5, 0.5),
         mid=("kiln", SKILL, 0.5, 0.3),
     )
     shown = recall(memory, known, skill=SKILL, passage=None)

@@ -26,7 +26,9 @@ def made(tmp_path, *texts, **options):
 def test_the_map_knows_the_nearest_of_each_and_what_plays_came_to(tmp_path):
     memory = made(tmp_path, "ferry", "ferry train", "kiln", skills=("optimization",))
     first = memory.store.get("env-0")
-    line = Plays(digest=first.digest, plays=4, successes=1, returns=1.0, hinted=2, hinted_returns=2)
+    line = Plays(
+        digest=first.digest, plays=4, successes=1, returns=1.0, hinted=2, hinted_successes=2
+    )
     PlayWriter(memory.store.root).append([line])
 
     found = map_of(memory, PlayReader(memory.store.root).figures())

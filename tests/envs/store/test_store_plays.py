@@ -3,6 +3,7 @@
 import json
 import os
 import signal
+from functools import reduce
 
 import pytest
 from hypothesis import given, settings
@@ -10,7 +11,7 @@ from hypothesis import strategies as st
 
 from spade_envs.errors import ConfigError
 from spade_envs.store import open_store
-from spade_envs.store.plays import Figures, PlayReader, Plays, PlayWriter
+from spade_envs.store.plays import Cell, Figures, PlayReader, Plays, PlayWriter
 
 ONE, TWO = (f"sha256:{number:064x}" for number in (1, 2))
 
@@ -31,7 +32,8 @@ def test_success_and_regret_come_from_the_plays_of_all_writers(root):
 
     assert first.path != second.path
     assert figures[ONE].success == 3 / 8
-    assert figures[ONE].regret == 3.0 / 4 - 4.0 / 8
+    assert figures[ONE].regret == 2 / 4 - 3 / 8
+    assert figures[ONE].mean_return == 4.0 / 8
     assert (figures[TWO].success, figures[TWO].regret) == (None, None)
     assert not [problem for problem in open_store(root).verify() if problem.kind == "unknown"]
 
@@ -41,7 +43,9 @@ def test_new_plays_are_read_as_they_arrive_and_old_ones_once(root):
     assert reader.figures() == {}
     for number in range(1, 4):
         writer.append([Plays(digest=ONE, plays=1, successes=1, returns=1.0)])
-        assert reader.figures()[ONE] == Figures(plays=number, successes=number, returns=number)
+        assert reader.figures()[ONE] == Figures(
+            plays=number, successes=number, returns=number, squares=None
+        )
     assert reader.figures()[ONE].plays == 3
 
 
@@ -88,6 +92,10 @@ HOSTILE = [
     b'{"digest":"%s","plays":1,"returns":1e999}' % ONE.encode(),
     b'{"digest":"%s","plays":1e3}' % ONE.encode() + b"x",
     b'{"digest":"%s","plays":1,"more":2}' % ONE.encode(),
+    b'{"digest":"%s","plays":1,"pairs":1}' % ONE.encode(),
+    b'{"digest":"%s","plays":1,"level":-1}' % ONE.encode(),
+    b'{"digest":"%s","plays":1,"hint":"../x"}' % ONE.encode(),
+    b'{"digest":"%s","hinted":2,"plays":2,"pairs":2,"both":1}' % ONE.encode(),
     b"\xff\xfe",
     b"[" * 100_000,
     b'{"attempt":0,"digest":null}',
@@ -144,22 +152,97 @@ def test_a_writer_needs_a_plain_name(root, name):
         PlayWriter(root, name)
 
 
-COUNTS = st.tuples(st.integers(0, 9), st.integers(0, 9)).map(sorted)
+def test_a_line_of_old_counts_for_no_level_and_the_instance_hint(root):
+    (root / "ledger").mkdir()
+    old = (
+        b'{"digest":"%s","hinted":4,"hinted_returns":2.0,"hinted_successes":2,"plays":4,'
+        b'"policy":"m","returns":1.0,"successes":1}\n' % ONE.encode()
+    )
+    (root / "ledger" / "plays-old.jsonl").write_bytes(old)
+    reader = PlayReader(root)
+    assert list(reader.cells()) == [Cell(ONE, "m", None, "instance")]
+    figures = reader.figures()[ONE]
+    assert (figures.regret, figures.hints) == (0.25, ("instance",))
+    assert figures.return_interval is None
+
+
+def test_plays_are_divided_by_player_level_and_hint(root):
+    writer = PlayWriter(root)
+    writer.append(
+        [
+            Plays(digest=ONE, policy="m", level=level, hint=hint, plays=2, successes=won, hinted=2)
+            for level, hint, won in (
+                (0, "instance", 2),
+                (1, "instance", 1),
+                (1, "strategy:0123456789ab", 0),
+            )
+        ]
+    )
+    reader = PlayReader(root)
+    won = {(cell.level, cell.hint): f.success for cell, f in reader.cells().items()}
+    assert won == {(0, "instance"): 1.0, (1, "instance"): 0.5, (1, "strategy:0123456789ab"): 0.0}
+    assert reader.figures()[ONE].success == 0.5
+    assert reader.figures()[ONE].hints == ("instance", "strategy:0123456789ab")
+
+
+def test_lines_with_one_key_count_once_whoever_wrote_them(root):
+    reader = PlayReader(root)
+    for writer in (PlayWriter(root, "run"), PlayWriter(root, "run")):
+        writer.append([Plays(digest=ONE, plays=2, successes=1, key="run/3")])
+        writer.append([Plays(digest=TWO, plays=2, successes=1, key="run/3")])
+        assert reader.figures()[ONE].plays == reader.figures()[TWO].plays == 2
+    writer.append([Plays(digest=ONE, plays=2, successes=1, key="run/4")])
+    assert reader.figures()[ONE].plays == PlayReader(root).figures()[ONE].plays == 4
+
+
+def test_pairs_narrow_the_interval_of_regret_only_where_every_play_has_its_pair():
+    line = Plays(
+        digest=ONE, plays=40, successes=20, hinted=40, hinted_successes=28, pairs=40, both=20
+    )
+    paired = Figures().plus(line)
+    loose = paired.plus(Plays(digest=ONE, hinted=1, hinted_successes=1))
+    low, high = paired.regret_interval
+    other_low, other_high = loose.regret_interval
+    assert paired.regret == pytest.approx(0.2)
+    assert low < paired.regret < high
+    assert high - low < other_high - other_low
+
+
+@st.composite
+def lines(draw):
+    """Draw a sound line of paired plays."""
+    pairs = draw(st.integers(0, 9))
+    won, hinted = draw(st.integers(0, pairs)), draw(st.integers(0, pairs))
+    both = draw(st.integers(max(0, won + hinted - pairs), min(won, hinted)))
+    return Plays(
+        digest=ONE,
+        hint=draw(st.sampled_from(["instance", "policy"])),
+        plays=pairs,
+        successes=won,
+        returns=float(won),
+        squares=draw(st.sampled_from([float(won), None])),
+        hinted=pairs,
+        hinted_successes=hinted,
+        hinted_returns=float(hinted),
+        hinted_squares=float(hinted),
+        pairs=pairs,
+        both=both,
+    )
 
 
 @settings(deadline=None)
-@given(st.lists(COUNTS, max_size=12), st.randoms(use_true_random=False))
-def test_figures_do_not_depend_on_the_order_of_the_lines(pairs, random):
-    lines = [Plays(digest=ONE, plays=b, successes=a, returns=float(a)) for a, b in pairs]
-    forth = Figures()
-    for line in lines:
-        forth = forth.plus(line)
-    random.shuffle(lines)
-    back = Figures()
-    for line in lines:
-        back = back.plus(line)
-    assert forth == back
-    assert forth.success is None or 0 <= forth.success <= 1
+@given(st.lists(lines(), max_size=12), st.randoms(use_true_random=False))
+def test_figures_do_not_depend_on_the_order_of_the_lines(found, random):
+    forth = reduce(Figures.plus, found, Figures())
+    random.shuffle(found)
+    half = len(found) // 2
+    parts = [reduce(Figures.plus, part, Figures()) for part in (found[half:], found[:half])]
+    assert forth == parts[0].plus(parts[1])
+    low, high = forth.success_interval
+    assert 0 <= low <= (forth.success if forth.plays else 0.5) <= high <= 1
+    if forth.regret is not None:
+        low, high = forth.regret_interval
+        assert -1 <= low <= forth.regret <= high <= 1
 
 
 def _append_for_ever(root, pipe):
