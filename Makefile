@@ -16,7 +16,7 @@ MINUTES ?= 9
 setup: $(VENV)/.ready
 
 quickstart: $(VENV)/.ready
-	$(BIN)/spade-envs generate --designer nano --corpus pydoc --count 12 --seed 0 --store $(STORE)
+	$(BIN)/spade-envs generate --model nano --corpus pydoc --count 12 --seed 0 --store $(STORE)
 	$(BIN)/python examples/play_generated.py $(STORE)
 	@echo "environments: $(BIN)/spade-envs list --store $(STORE); $(BIN)/spade-envs play ID --store $(STORE)"
 	$(BIN)/spade-train quickstart --out $(RUN) --minutes $(MINUTES)

@@ -4,27 +4,36 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from spade_envs.cli.models import MODELS, open_model, server_options
 from spade_envs.cli.stores import Finite, Licence, json_option, store_option, writable_store
 
 if TYPE_CHECKING:
+    from spade_envs.design.clients import Policy, Price
+    from spade_envs.pipeline import Progress
+    from spade_envs.store import EnvStore
     from spade_envs.types import Record, Rejection
 
 
 @click.command("generate")
-@click.option(
-    "--designer",
-    required=True,
-    help="nano, http://HOST:PORT/v1, openai:MODEL, hf:PATH, scripted:FILE (docs/generate.md).",
-)
-@click.option("--model", help="Model to ask a server for. [default: its first one]")
+@click.option("--model", metavar="URL_OR_NAME", help=f"{MODELS} (docs/generate.md).")
+@click.option("--designer", metavar="URL_OR_NAME", help="The same; --model is then its #NAME.")
 @click.option(
     "--corpus", default="pydoc", show_default=True, help="Folder, file, hf:NAME, or pydoc."
 )
-@click.option("--count", type=click.IntRange(1), required=True, help="Environments wanted.")
+@click.option("--count", type=click.IntRange(1), help="Environments wanted.")
+@click.option(
+    "--budget",
+    multiple=True,
+    metavar="tokens=N|usd=N|minutes=N",
+    help="Where to stop; may be repeated.",
+)
+@click.option("--price", metavar="in=N,out=N", help="Dollars per million tokens.")
 @click.option(
     "--seed", type=click.IntRange(0), default=0, show_default=True, help="Of the whole run."
 )
@@ -72,64 +81,139 @@ if TYPE_CHECKING:
     show_default=True,
     help="SPDX identifier of the results.",
 )
+@server_options
+@click.option("--html", metavar="FILE", help="Where the page about the run goes.")
 @store_option
 @json_option
 def generate_command(
-    designer: str,
     model: str | None,
+    designer: str | None,
     corpus: str,
-    count: int,
-    seed: int,
-    max_attempts: int | None,
+    count: int | None,
+    budget: tuple[str, ...],
+    price: str | None,
     skills: str | None,
-    kinds: tuple[Any, ...],
+    html: str | None,
     store: str | None,
     as_json: bool,
     **settings: Any,
 ) -> None:
-    """Let a designer write environments and register those that the gates accept.
+    """Let a model write environments and register those that the gates accept.
 
-    Run the same command again to go on after a stop: nothing finished is done twice or lost. With
-    --json every outcome is one line. Exit code 1 if fewer than --count were accepted.
+    Run the same command again to go on after a stop: nothing finished is done twice or lost, and no
+    answer is asked for twice. With --json every outcome is one line. Exit code 0 if --count were
+    accepted (without --count: if any was), 1 if fewer, 130 if interrupted.
     """
-    from spade_envs.cli.main import FOUND, INTERRUPTED
-    from spade_envs.cli.output import progress, say
+    from spade_envs.cli.main import FOUND
+    from spade_envs.cli.output import page_to_write
     from spade_envs.corpus import open_corpus
-    from spade_envs.design.clients import open_policy
-    from spade_envs.pipeline import Progress, generate
+    from spade_envs.design.clients import Price
+    from spade_envs.pipeline import Budget, generate
 
-    writer, documents = open_policy(designer, model=model), open_corpus(corpus)
-    opened = writable_store(store)
-    tally = _Tally(as_json=as_json)
-    with progress(count, "certified") as bar:
+    spec = designer or model
+    if not spec:
+        raise click.UsageError(f"name a model with --model: {MODELS}")
+    server = {name: settings.pop(name) for name in _SERVER}
+    limits = Budget.parse(budget)
+    if count is None and settings["max_attempts"] is None and not limits.limited:
+        raise click.UsageError("give --count, --max-attempts or --budget, so that the run ends")
+    page, paid = page_to_write(html), None if price is None else Price.parse(price)
+    writer = open_model(spec, model=model if designer else None, **server)
+    documents, opened = open_corpus(corpus), writable_store(store)
+    night = _Night(writer, opened, paid, page, as_json=as_json)
+    outcomes = generate(
+        writer,
+        documents,
+        opened,
+        count=count,
+        skills=[name.strip() for name in skills.split(",")] if skills else [],
+        budget=limits,
+        price=paid,
+        progress=night.note,
+        **settings,
+    )
+    night.run(outcomes, count)
+    if night.tally.accepted < (count or 1):
+        sys.exit(FOUND)
 
-        def show(state: Progress) -> None:
-            text = f"certified ({state.rejected} refused)"
-            bar.update(bar.task_ids[0], completed=state.accepted, description=text)
 
-        outcomes = generate(
-            writer,
-            documents,
-            opened,
-            count=count,
-            seed=seed,
-            max_attempts=max_attempts,
-            skills=[name.strip() for name in skills.split(",")] if skills else [],
-            kinds=kinds,
-            progress=show,
-            **settings,
-        )
-        try:
-            for outcome in outcomes:
-                tally.add(outcome)
-        except KeyboardInterrupt:
-            bar.stop()
-            tally.summary(str(opened.root))
+_SERVER = (
+    *("concurrency", "timeout", "retries", "requests_per_minute", "tokens_per_minute"),
+    *("guided", "no_stream"),
+)
+
+
+class _Night:
+    """One run from its first outcome to its page."""
+
+    def __init__(
+        self,
+        writer: Policy,
+        store: EnvStore,
+        price: Price | None,
+        page: Path | None,
+        *,
+        as_json: bool,
+    ) -> None:
+        self.writer, self.store, self.price, self.page = writer, store, price, page
+        self.tally = _Tally(as_json=as_json)
+        self.state: Progress | None = None
+        self._live: Any = None
+
+    def note(self, state: Progress) -> None:
+        """Keep and show how far the run is."""
+        self.state = state
+        self._live.show(state)
+
+    def run(self, outcomes: Iterator[Record | Rejection], count: int | None) -> None:
+        """Print the outcomes as they come, then what became of all; exit if interrupted."""
+        from spade_envs.cli.live import LiveRun
+        from spade_envs.cli.main import INTERRUPTED
+        from spade_envs.cli.many import terminable
+        from spade_envs.cli.output import say
+        from spade_envs.errors import SpadeError
+
+        stopped, failure = "", None
+        with LiveRun(count, self.price) as self._live, terminable():
+            try:
+                for outcome in outcomes:
+                    self.tally.add(outcome)
+            except KeyboardInterrupt:
+                stopped = "interrupted"
+            except SpadeError as error:
+                stopped, failure = str(error), error
+        self.tally.summary(str(self.store.root))
+        self._tell(stopped)
+        if failure is not None:
+            raise failure
+        if stopped:
             say("stopped; run the same command again to go on")
             sys.exit(INTERRUPTED)
-    tally.summary(str(opened.root))
-    if tally.accepted < count:
-        sys.exit(FOUND)
+
+    def _tell(self, stopped: str) -> None:
+        """Say what the run took and why it ended, and write its page."""
+        from spade_envs.cli.output import say, write_page
+        from spade_envs.pipeline import summarise
+        from spade_envs.reports.generation import STOPS, render_generation
+        from spade_envs.store.files import refuse_links
+
+        if self.state is None:
+            return
+        why = stopped or self.state.stopped
+        found = summarise(self.store, self.state.run, self.price)
+        cost = "" if found.cost is None else f", ${found.cost:.4f}"
+        taken = f"{found.usage.requests} answers, {found.usage.tokens:,} tokens{cost}"
+        say(f"{taken}: {STOPS.get(why, why)}")
+        page = self.page
+        if page is None:
+            refuse_links(self.store.root, ".cache")
+            page = self.store.root / ".cache" / f"{found.run}.html"
+            page.parent.mkdir(exist_ok=True)
+        name = self.writer.name
+        write_page(
+            page,
+            lambda made_at: render_generation(found, stopped=why, designer=name, made_at=made_at),
+        )
 
 
 class _Tally:
@@ -172,5 +256,7 @@ class _Tally:
 
 def _kind(rejection: Rejection) -> str:
     """Return what rejections are counted by: the gate's id, or the stage."""
-    gate = rejection.reason.partition(":")[0]
-    return f"gate {gate}" if rejection.stage == "gates" and len(gate) <= 5 else rejection.stage
+    from spade_envs.pipeline.run import refused_by
+
+    cause = refused_by(rejection.stage, rejection.reason)
+    return cause if cause == rejection.stage else f"gate {cause}"

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypedDict, Unpack
 
 from spade_envs.corpus import Corpus
 from spade_envs.design.brief import choose_skills
@@ -26,29 +26,39 @@ if TYPE_CHECKING:
     from spade_envs.sandbox import Sandbox
 
 
+class DesignSettings(TypedDict, total=False):
+    """What decides what is designed; defaults as in `Plan`."""
+
+    seed: int
+    """Of passages, skills and sampling, >= 0."""
+    temperature: float
+    """Of sampling, >= 0."""
+    max_tokens: int
+    """Most tokens per completion, >= 1."""
+    repair_turns: int
+    """How often a refused design goes back to the designer with the evidence, >= 0."""
+
+
 def generate(
     designer: Policy,
     corpus: Corpus | None,
     store: EnvStore,
     *,
     count: int | None,
-    seed: int = 0,
     max_attempts: int | None = None,
     skills: Sequence[Skill | str] = (),
     kinds: Sequence[EnvKind] = (),
     sandbox: Sandbox | None = None,
-    repair_turns: int = 0,
     workers: int = 1,
     progress: Callable[[Progress], None] | None = None,
     block: int = 16,
-    temperature: float = 0.8,
-    max_tokens: int = 4096,
     licence: str = "MIT",
     checker: Check | None = None,
     budget: Budget | None = None,
     price: Price | None = None,
+    **design: Unpack[DesignSettings],
 ) -> Iterator[Record | Rejection]:
-    """Design environments until `count` are certified; yield each outcome, in order of attempts.
+    """Yield the outcomes of attempts, in their order, until `count` environments are certified.
 
     A run that is started again yields what it had finished, and goes on behind it.
 
@@ -57,45 +67,48 @@ def generate(
         corpus: what the ideas come from; None for ideas from the skill alone.
         store: where certified environments are published and refused ones kept for study.
         count: environments wanted, >= 1; None for as many as `max_attempts` and `budget` allow.
-        seed: of passages, skills and sampling, >= 0.
         max_attempts: where to give up, >= 1; twice `count` if None, no limit without `count`.
         skills: what to design for, each equally often; every skill if empty.
         kinds: kinds of environments to design; both if empty.
         sandbox: where the gates run; the process-wide one if None.
-        repair_turns: how often a refused design goes back to the designer with the evidence, >= 0.
         workers: sources that are checked at once, >= 1.
         progress: called after each outcome and each answer, and at the end.
         block: attempts that are under way at once, >= 1; more for a server that answers more.
-        temperature: of sampling, >= 0.
-        max_tokens: most tokens per completion, >= 1.
         licence: SPDX identifier of the environments.
         checker: what checks a source instead of `gates.check`, for tests.
         budget: an attempt begins only if its longest answers are covered; those begun are finished.
         price: of tokens, for a budget in dollars.
+        design: what decides what is designed, see `DesignSettings`.
 
     Raises:
         ConfigError: a setting cannot be used.
         ClientError: the designer answers nothing (any more).
     """
     budget = budget or Budget()
-    limit = 2 * count if max_attempts is None and count is not None else max_attempts
+    limit = _limit(count, max_attempts, budget, price)
     _at_least_one(count=count, workers=workers, block=block, max_attempts=limit)
-    if count is None and limit is None and not budget.limited:
-        raise ConfigError("without count the run needs max_attempts or a budget")
-    if budget.usd is not None and price is None:
-        raise ConfigError("a budget in usd needs the price of tokens, such as in=0.15,out=0.6")
     plan = Plan(
-        seed=seed,
         skills=choose_skills(skills, kinds),
         corpus=corpus,
         designer=designer.name,
-        temperature=temperature,
-        max_tokens=max_tokens,
-        repair_turns=repair_turns,
+        **design,
     )
     gates = checker or partial(check, sandbox=sandbox)
     run = Run(plan, designer, store, gates, licence, budget=budget, price=price)
     return run.stream(count, limit, block, workers, progress)
+
+
+def _limit(
+    count: int | None, max_attempts: int | None, budget: Budget, price: Price | None
+) -> int | None:
+    """Return the number of attempts at which to give up; None for none."""
+    if budget.usd is not None and price is None:
+        raise ConfigError("a budget in usd needs the price of tokens, such as in=0.15,out=0.6")
+    if max_attempts is not None or count is not None:
+        return 2 * (count or 0) if max_attempts is None else max_attempts
+    if not budget.limited:
+        raise ConfigError("without count the run needs max_attempts or a budget")
+    return None
 
 
 def _at_least_one(**settings: int | None) -> None:

@@ -24,11 +24,11 @@ from spade_envs.types import Brief, Completion, Json, Message, Skill
 class Plan:
     """Settings that decide what is designed; the same plan gives the same environments."""
 
-    seed: int
     skills: tuple[Skill, ...]
     corpus: Corpus | None
     designer: str
     """Name of the designer."""
+    seed: int = 0
     temperature: float = 0.8
     max_tokens: int = 4096
     repair_turns: int = 0

@@ -44,6 +44,8 @@ class Progress:
     """Requests that are being answered."""
     stopped: str = ""
     """Why the run has ended: `count`, `attempts`, or the limit of the budget that is reached."""
+    run: str = ""
+    """Name of the run, for `summarise`."""
 
 
 @dataclass(slots=True)
@@ -149,6 +151,7 @@ class Run:
             usage=self.answers.usage,
             in_flight=in_flight,
             stopped=tally.stopped,
+            run=self.plan.key,
         )
 
     def _outcome(self, attempt: int, design: Design | None) -> Record | Rejection:

@@ -69,7 +69,11 @@ class Handler(BaseHTTPRequestHandler):
             self._send(int(fault), body)
             return
         if fault == "hanging":
+            with server.lock:
+                server.in_flight -= 1  # its client will have gone long before this ends
             server.closing.wait(30)
+            with server.lock:
+                server.in_flight += 1
             return
         time.sleep(server.delay_s)
         answer = server.answer(request)
