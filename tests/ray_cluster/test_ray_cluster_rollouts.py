@@ -15,12 +15,12 @@ pytest.importorskip("ray", reason="`make test-ray` runs these in their own envir
 import ray
 
 from spade_envs.errors import SandboxError
+from spade_envs.play.stage import Opened, Scene, Seat, Stage
 from spade_envs.store import open_store, starter_path
 from spade_envs.types import EnvSource, StepOutcome
 from spade_train.rollouts.checking import Checker, Verdict
 from spade_train.rollouts.ray_cluster import RayCluster, RayJudge
 from spade_train.rollouts.ray_stage import RayStage
-from spade_train.rollouts.stage import Opened, Scene, Seat, Stage
 
 pytestmark = pytest.mark.timeout(600)
 

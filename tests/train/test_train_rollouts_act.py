@@ -217,8 +217,8 @@ def test_what_breaks_is_a_fault_of_its_own_episodes(tmp_path, code, kind):
 
 
 def test_an_environment_that_hangs_is_given_up_and_the_rest_goes_on(tmp_path, monkeypatch):
+    from spade_envs.play import table
     from spade_envs.types import Limits
-    from spade_train.rollouts import table
 
     quick = Limits(step_timeout_s=0.2)
     monkeypatch.setattr(table, "LIMITS", quick)

@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from spade_envs.play.stage import Scene
 from spade_train.batch import World
 from spade_train.config import Config
 from spade_train.rollouts import DesignSettings
 from spade_train.rollouts.checking import Judge
-from spade_train.rollouts.stage import Scene
 
 if TYPE_CHECKING:
     from spade_train.rollouts.ray_cluster import RayCluster

@@ -1,5 +1,6 @@
 """Rollouts of both roles: programs that are written and certified, episodes that are played."""
 
+from spade_envs.play.stage import Opened, Scene, Seat, Stage
 from spade_train.rollouts.act import Acted, act
 from spade_train.rollouts.checking import Checker, Judge, Verdict
 from spade_train.rollouts.clock import Clock, Times
@@ -9,7 +10,6 @@ from spade_train.rollouts.jobs import Designed, DesignJob, EpisodeJob, Played
 from spade_train.rollouts.settings import ActSettings, Decoding, DesignSettings, format_of
 from spade_train.rollouts.shelf import Shelf, Stocked
 from spade_train.rollouts.speech import Speech, speech_of
-from spade_train.rollouts.stage import Opened, Scene, Seat, Stage
 
 __all__ = [
     "ActSettings",

@@ -13,13 +13,13 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Protocol
 
+from spade_envs.play.stage import Scene, Seat, Stage
 from spade_envs.types import EnvSource
 from spade_train.engines import Engine, SampleRequest
 from spade_train.rollouts.clock import Clock, Times
 from spade_train.rollouts.jobs import EpisodeJob, Played
 from spade_train.rollouts.live import Live, begun
 from spade_train.rollouts.settings import ActSettings
-from spade_train.rollouts.stage import Scene, Seat, Stage
 from spade_train.tokens import ChatFormat
 
 MOST_ENVS = 64

@@ -11,9 +11,9 @@ from spade_envs.gates import check
 from spade_envs.gates.check import OUT_OF_TIME, STALLED
 from spade_envs.gates.subject import Depth
 from spade_envs.gates.table import GATES
+from spade_envs.play.table import Table
 from spade_envs.types import EnvSource, GateResult, Report
 from spade_train.hint_information import hint_information
-from spade_train.rollouts.table import Table
 from spade_train.types import HintInformation
 
 _LEVELS, _SEEDS = 4, 2

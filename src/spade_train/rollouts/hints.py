@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from spade_envs.play.stage import Scene, Seat, Stage
 from spade_envs.types import EnvSource, Message
 from spade_train.engines import Engine, SampleRequest
 from spade_train.rollouts.act import Sources
 from spade_train.rollouts.clock import Clock
 from spade_train.rollouts.jobs import EpisodeJob
 from spade_train.rollouts.settings import Decoding
-from spade_train.rollouts.stage import Scene, Seat, Stage
 from spade_train.tokens import ChatFormat, Dialogue
 
 _ASK = """\

@@ -5,11 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from spade_envs.design.brief import derive_seed
+from spade_envs.play.chat import opening
+from spade_envs.play.stage import Opened
 from spade_envs.types import Episode, Fault, Message, StepOutcome, Turn
 from spade_train.engines import Sampled
 from spade_train.rollouts.jobs import EpisodeJob, Played
 from spade_train.rollouts.settings import ActSettings
-from spade_train.rollouts.stage import Opened
 from spade_train.tokens import ChatFormat, Dialogue, messages_of
 from spade_train.types import EpisodeResult
 
@@ -100,8 +101,7 @@ def begun(job: EpisodeJob, form: ChatFormat, start: Opened, settings: ActSetting
         fault = fault or (start.hint_fault if job.hint is None else None)
     dialogue = Dialogue(())
     if fault is None:
-        first = start.observation
-        shown = f"{first}\nHint: {hint}" if job.hinted else first
+        shown = opening(start.observation, hint if job.hinted else None)
         dialogue = form.begin([Message("user", shown)], tools=start.tools)
     live = Live(
         job=job,

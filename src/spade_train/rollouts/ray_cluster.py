@@ -15,9 +15,9 @@ from typing import Any
 
 from spade_envs.errors import MissingExtra, SandboxError
 from spade_envs.gates.subject import Depth
+from spade_envs.play.stage import Opened, Seat, Stage
 from spade_envs.types import EnvSource, StepOutcome
 from spade_train.rollouts.checking import Verdict, judged
-from spade_train.rollouts.stage import Opened, Seat, Stage
 
 MOST_LOSSES = 5
 """Workers that may be lost in a row before a rollout is given up."""

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+from spade_envs.play.stage import Opened, Seat
 from spade_envs.types import StepOutcome
 from spade_train.rollouts.ray_cluster import Entry, RayCluster
-from spade_train.rollouts.stage import Opened, Seat
 
 
 class RayStage:

@@ -11,8 +11,8 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeVar
 
+from spade_envs.play.table import Table
 from spade_envs.types import EnvSource, Fault, StepOutcome
-from spade_train.rollouts.table import Table
 
 T = TypeVar("T")
 
