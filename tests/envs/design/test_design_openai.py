@@ -114,6 +114,19 @@ def test_a_server_that_is_gone():
         _ = OpenAICompatiblePolicy(url, max_retries=0).name
 
 
+def test_a_server_that_never_answered_is_given_up_sooner(monkeypatch):
+    naps = []
+    monkeypatch.setattr("tenacity.nap.time.sleep", naps.append)
+    with serving() as server:
+        known = OpenAICompatiblePolicy(server.url, "m", max_retries=5)
+        known.complete(CHAT, seed=1, max_tokens=9, temperature=0)
+    for policy, waits in ((known, 5), (OpenAICompatiblePolicy(server.url, "m", max_retries=5), 2)):
+        naps.clear()
+        with pytest.raises(ClientError, match="is the server running"):
+            policy.complete(CHAT, seed=1, max_tokens=9, temperature=0)
+        assert len(naps) == waits
+
+
 def test_a_server_without_models():
     with serving() as server:
         server.models = []

@@ -32,6 +32,8 @@ LONGEST_PAUSE_S = 600.0
 """A server that asks for a longer pause is given up."""
 _LONGEST_BACKOFF_S = 60.0
 _CONNECT_TIMEOUT_S = 15.0
+_TRIES_OF_THE_UNKNOWN = 3
+"""Where nothing ever answered, the URL is probably wrong, and waiting does not mend it."""
 _MENDS = {
     "AuthenticationError": "set OPENAI_API_KEY",
     "NotFoundError": "check the model's name and that the URL ends in /v1",
@@ -89,6 +91,7 @@ class OpenAICompatiblePolicy:
         self._extra = guide(guided)
         self._model = model
         self._naming = threading.Lock()
+        self._reached = False
         silence_s = min(stall_timeout_s, timeout_s) if stream else timeout_s
         settings: dict[str, Any] = {
             "base_url": base_url,
@@ -188,13 +191,22 @@ class OpenAICompatiblePolicy:
         def once() -> Any:
             self._pace.take(tokens)
             try:
-                return ask()
-            except BaseException:
+                found = ask()
+            except BaseException as error:
                 self._pace.give_back(tokens)
+                self._reached = self._reached or not self._unreachable(error)
                 raise
+            self._reached = True
+            return found
+
+        def enough(state: tenacity.RetryCallState) -> bool:
+            error = state.outcome.exception() if state.outcome else None
+            hopeless = not self._reached and self._unreachable(error)
+            most = 1 + self._max_retries
+            return state.attempt_number >= (min(_TRIES_OF_THE_UNKNOWN, most) if hopeless else most)
 
         retrying = tenacity.Retrying(
-            stop=tenacity.stop_after_attempt(1 + self._max_retries),
+            stop=enough,
             retry=tenacity.retry_if_exception(worth_it),
             wait=pause,
             before_sleep=note,
@@ -204,6 +216,11 @@ class OpenAICompatiblePolicy:
             return retrying(once)
         except (self._sdk.OpenAIError, *broken) as error:
             raise self._failed(error) from error
+
+    def _unreachable(self, error: BaseException | None) -> bool:
+        """Whether there was no connection at all; a server that hangs is there."""
+        connecting = isinstance(error, self._sdk.APIConnectionError)
+        return connecting and not isinstance(error, self._sdk.APITimeoutError)
 
     def _failed(self, error: BaseException) -> ClientError:
         mend = _MENDS.get(type(error).__name__)
