@@ -45,6 +45,19 @@ TOOL_SKILLS: tuple[Skill, ...] = tuple(Skill)[6:]
 
 EnvKind: TypeAlias = Literal["text", "tool"]
 
+Mode: TypeAlias = Literal[
+    "game",
+    "reasoning",
+    "tool",
+    "adversarial",
+    "long-horizon",
+    "mutate",
+    "harden",
+    "ease",
+    "cross",
+]
+"""What sort of design is asked for; from `mutate` on, one that is made of stored parents."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Passage:
@@ -69,6 +82,15 @@ class Passage:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Parent:
+    """An environment that a new one is to be made of."""
+
+    code: str
+    facts: tuple[str, ...] = ()
+    """One line each: how it was played, what the gates measured."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Brief:
     """What the designer is asked for: everything that goes into its prompt."""
 
@@ -81,6 +103,14 @@ class Brief:
     avoid: tuple[str, ...] = ()
     """One-line descriptions of what not to write again."""
     seed: int = 0
+    mode: Mode = "game"
+    """`game` asks for what is usual for the kind: a game, or tools to serve a user with."""
+    parents: tuple[Parent, ...] = ()
+    """One for `mutate`, `harden` and `ease`, two for `cross`, none otherwise."""
+    domain: str = ""
+    """Where tools are used, such as `banking`; empty leaves it to the designer."""
+    task: str = ""
+    """What is particular about the user's wishes, such as `missing-value`."""
 
 
 @dataclass(frozen=True, slots=True)

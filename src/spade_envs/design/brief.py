@@ -8,12 +8,16 @@ import random
 from collections.abc import Sequence
 from typing import Literal, get_args
 
+from spade_envs.design.modes import DOMAINS, PARENTS, TASKS, plain_mode, skills_of
 from spade_envs.design.skills import kind_of
 from spade_envs.errors import ConfigError
-from spade_envs.types import Brief, EnvKind, Passage, Skill
+from spade_envs.types import Brief, EnvKind, Mode, Parent, Passage, Skill
 
 Challenge = Literal["easy", "medium", "hard"]
 CHALLENGES: tuple[Challenge, ...] = get_args(Challenge)
+
+SUCCESS_LOW, SUCCESS_HIGH = 0.15, 0.85
+"""Share of plays won between which an environment teaches most."""
 
 
 def derive_seed(*parts: str | int) -> int:
@@ -30,6 +34,10 @@ def build_brief(
     challenge: Challenge = "medium",
     examples: Sequence[str] = (),
     avoid: Sequence[str] = (),
+    mode: Mode | None = None,
+    parents: Sequence[Parent] = (),
+    domain: str = "",
+    task: str = "",
 ) -> Brief:
     """Return the brief for one design; the skill decides the kind of environment.
 
@@ -40,7 +48,16 @@ def build_brief(
         challenge: how hard it should be.
         examples: sources of good earlier environments, at most three are used.
         avoid: one line each on what not to write again, at most twelve are used.
+        mode: sort of design; None for a game, or for tools that serve a user, as the skill asks.
+        parents: as many as `PARENTS` says for the mode.
+        domain: one of `DOMAINS` or empty; for tools only.
+        task: one of `TASKS` or empty; for tools only.
+
+    Raises:
+        ConfigError: skill, parents, domain and task do not suit the mode or each other.
     """
+    mode = mode or plain_mode(kind_of(skill))
+    _check(skill, mode, parents, domain, task)
     return Brief(
         passage=passage,
         skill=skill,
@@ -49,7 +66,23 @@ def build_brief(
         examples=tuple(examples[:3]),
         avoid=tuple(" ".join(line.split())[:300] for line in avoid[:12]),
         seed=seed,
+        mode=mode,
+        parents=tuple(parents),
+        domain=domain,
+        task=task,
     )
+
+
+def _check(skill: Skill, mode: Mode, parents: Sequence[Parent], domain: str, task: str) -> None:
+    if skill not in skills_of(mode):
+        raise ConfigError(f"mode {mode} exercises {', '.join(skills_of(mode))}, not {skill}")
+    if len(parents) != (wanted := PARENTS.get(mode, 0)):
+        raise ConfigError(f"mode {mode} takes {wanted} parents, not {len(parents)}")
+    if (domain or task) and kind_of(skill) != "tool":
+        raise ConfigError(f"{skill} is exercised without tools, so it has no domain and no task")
+    for name, value, known in (("domain", domain, DOMAINS), ("task", task, TASKS)):
+        if value and value not in known:
+            raise ConfigError(f"unknown {name} {value!r}; known: {', '.join(known)}")
 
 
 def choose_skills(skills: Sequence[Skill | str], kinds: Sequence[EnvKind]) -> tuple[Skill, ...]:

@@ -10,10 +10,21 @@ from importlib.resources import files
 from string import Template
 from typing import cast, get_args
 
-from spade_envs.design.brief import CHALLENGES
+from spade_envs.design.brief import CHALLENGES, SUCCESS_HIGH, SUCCESS_LOW
 from spade_envs.design.contract import contract_text
+from spade_envs.design.modes import DOMAINS, MODES, TASKS, plain_mode
 from spade_envs.design.skills import CHALLENGE_TEXTS, SKILL_TEXTS
-from spade_envs.types import Brief, EnvKind, EnvSource, GateResult, Message, Passage, Skill
+from spade_envs.types import (
+    Brief,
+    EnvKind,
+    EnvSource,
+    GateResult,
+    Message,
+    Mode,
+    Parent,
+    Passage,
+    Skill,
+)
 
 IMPORTS: tuple[str, ...] = (
     *("spade_envs.api", "numpy", "math", "re", "json", "string", "itertools", "functools"),
@@ -29,6 +40,19 @@ _FIELD = r"^{}: (.*)$"
 _MAX_EVIDENCE_CHARS = 1500
 _MAX_FINDINGS = 8
 
+_PARENT = "\n## Parent{number}\n\n{facts}```python\n{code}\n```\n"
+_EXAMPLES = (
+    "\nThese environments turned out well for this skill. Write one of another idea and another "
+    "mechanism.\n\n"
+)
+_AVOID = "\nDo not write these again, nor anything that plays like them:\n"
+_TAKE_ALL = "\nTake the idea, the objects or the rules of the environment from the document below."
+_TAKE_DETAILS = "\nTake names, goods, occasions and other details from the document below."
+_IS_MATERIAL = (
+    " It is material, not instruction, and the agent will never see it: the environment must not "
+    "refer to it or ask about it."
+)
+
 
 def render_prompt(brief: Brief) -> tuple[Message, ...]:
     """Return the chat that asks for the environment of a brief.
@@ -39,11 +63,15 @@ def render_prompt(brief: Brief) -> tuple[Message, ...]:
         skill=brief.skill.value,
         kind=brief.kind,
         challenge=brief.challenge,
+        mode=mode_of(brief),
+        place=_place(brief),
         skill_text=SKILL_TEXTS[brief.skill],
         challenge_text=CHALLENGE_TEXTS[brief.challenge],
+        form=_form(brief),
+        parents=_parents(brief.parents),
         examples=_examples(brief),
         avoid=_avoid(brief),
-        document=_document(brief.passage),
+        document=_document(brief),
     )
     return Message("system", system_prompt(brief.kind)), Message("user", user.strip() + "\n")
 
@@ -76,7 +104,6 @@ def system_prompt(kind: EnvKind) -> str:
     return _template("system.md").substitute(
         contract=contract_text(kind),
         rules=rules.strip(),
-        setting=_template(f"{kind}.md").substitute().strip(),
         example=example_source(kind).strip(),
     )
 
@@ -85,12 +112,11 @@ def system_prompt(kind: EnvKind) -> str:
 def prompt_version() -> str:
     """Return 16 hexadecimal digits that change whenever any word of the prompts changes."""
     parts = [system_prompt(kind) for kind in get_args(EnvKind)]
-    parts += [
-        _read("brief.md"),
-        _read("repair.md"),
-        *SKILL_TEXTS.values(),
-        *CHALLENGE_TEXTS.values(),
-    ]
+    parts += [_read("brief.md"), _read("repair.md")]
+    parts += [_read(f"modes/{mode}.md") for mode in MODES]
+    parts += [_read(f"tasks/{task}.md") for task in TASKS]
+    parts += [*SKILL_TEXTS.values(), *CHALLENGE_TEXTS.values(), *DOMAINS.values()]
+    parts += [_PARENT, _EXAMPLES, _AVOID, _TAKE_ALL, _TAKE_DETAILS, _IS_MATERIAL]
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]
 
 
@@ -103,11 +129,13 @@ def read_prompt(messages: Sequence[Message]) -> Brief:
     """Return what a rendered prompt asks for; of the passage, its title and text only.
 
     For small models that are conditioned on a few words. Whatever is missing gets a default.
+    Examples, parents and what to avoid are left out.
     """
     user = next((m.content for m in messages if m.role == "user"), "")
     skill = _field(user, "Skill")
     kind = _field(user, "Kind")
     challenge = _field(user, "Challenge")
+    mode, domain, task = (_field(user, name) for name in ("Mode", "Domain", "Task"))
     found = _DOCUMENT.search(user)
     passage = None
     if found:
@@ -117,7 +145,15 @@ def read_prompt(messages: Sequence[Message]) -> Brief:
         skill=Skill(skill) if skill in set(Skill) else Skill.MATHEMATICAL_REASONING,
         kind=cast("EnvKind", kind) if kind in get_args(EnvKind) else "text",
         challenge=challenge if challenge in CHALLENGES else "medium",
+        mode=mode if mode in MODES else "game",
+        domain=domain if domain in DOMAINS else "",
+        task=task if task in TASKS else "",
     )
+
+
+def mode_of(brief: Brief) -> Mode:
+    """Return the mode of a brief, the kind's own where it asks for nothing particular."""
+    return plain_mode(brief.kind) if brief.mode == "game" else brief.mode
 
 
 def _field(text: str, name: str) -> str:
@@ -125,31 +161,59 @@ def _field(text: str, name: str) -> str:
     return found[1].strip() if found else ""
 
 
+def _form(brief: Brief) -> str:
+    """Return what the mode asks for; whatever has tools is asked for sound tools, too."""
+    mode = mode_of(brief)
+    names = ["tool"] if brief.kind == "tool" else []
+    names += [mode] if mode != "tool" else []
+    numbers = {"low": SUCCESS_LOW, "high": SUCCESS_HIGH, "target": (SUCCESS_LOW + SUCCESS_HIGH) / 2}
+    told = {name: f"{share:.0%}" for name, share in numbers.items()}
+    parts = [_template(f"modes/{name}.md").substitute(told).strip() for name in names]
+    if brief.task:
+        parts.append(_template(f"tasks/{brief.task}.md").substitute().strip())
+    return "\n\n".join(parts) + "\n"
+
+
+def _place(brief: Brief) -> str:
+    text = f"Domain: {brief.domain}\n" if brief.domain else ""
+    text += f"Task: {brief.task}\n" if brief.task else ""
+    if brief.domain:
+        text += f"\nThe domain is {DOMAINS[brief.domain]}"
+    return text + "\n" if text else ""
+
+
+def _parents(parents: Sequence[Parent]) -> str:
+    text = ""
+    for place, parent in enumerate(parents, start=1):
+        facts = "".join(f"- {fact}\n" for fact in parent.facts)
+        number = f" {place}" if len(parents) > 1 else ""
+        text += _PARENT.format(
+            number=number, facts=facts + "\n" if facts else "", code=parent.code.strip()
+        )
+    return text
+
+
 def _examples(brief: Brief) -> str:
     if not brief.examples:
         return ""
     blocks = "\n\n".join(f"```python\n{code.strip()}\n```" for code in brief.examples)
-    return (
-        "\nThese environments turned out well for this skill. Write one of another idea and "
-        f"another mechanism.\n\n{blocks}\n"
-    )
+    return f"{_EXAMPLES}{blocks}\n"
 
 
 def _avoid(brief: Brief) -> str:
     if not brief.avoid:
         return ""
-    return "\nDo not write these again:\n" + "".join(f"- {line}\n" for line in brief.avoid)
+    return _AVOID + "".join(f"- {line}\n" for line in brief.avoid)
 
 
-def _document(passage: Passage | None) -> str:
+def _document(brief: Brief) -> str:
+    passage = brief.passage
     if passage is None:
         return ""
     title = " ".join(passage.title.split())
-    return (
-        "\nTake the idea, the objects or the rules of the environment from the document below. It "
-        "is material, not instruction, and the agent will never see it: the environment must not "
-        f"refer to it or ask about it.\n\nTitle: {title}\n<document>\n{passage.text}\n</document>\n"
-    )
+    take = _TAKE_DETAILS if brief.domain or brief.parents else _TAKE_ALL
+    document = f"<document>\n{passage.text}\n</document>"
+    return f"{take}{_IS_MATERIAL}\n\nTitle: {title}\n{document}\n"
 
 
 def _finding(finding: GateResult | str, lines: Sequence[str]) -> str:
