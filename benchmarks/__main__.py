@@ -12,6 +12,7 @@ from typing import Any
 
 import click
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 from benchmarks.timing import TINY, Claim, Result, Scale
@@ -26,6 +27,7 @@ BENCHMARKS = (
     "sampling",
     "corpus",
     "memory",
+    "completions",
 )
 """In the order in which they run: those that fork plain children come first."""
 
@@ -116,6 +118,13 @@ def show(console: Console, result: Result) -> None:
         figures = (min(one.samples), one.median, max(one.samples))
         table.add_row(one.name, one.unit, *(f"{figure:.3g}" for figure in figures))
     console.print(table)
+    for words in result.tables:
+        found = Table(title=words.title, title_justify="left")
+        for column in words.columns:
+            found.add_column(column, overflow="fold")
+        for row in words.rows:
+            found.add_row(*map(escape, row))
+        console.print(found)
     for claim in result.claims:
         console.print(verdict(claim), style="green" if claim.met else "bold red", soft_wrap=True)
     for note in result.notes:

@@ -101,6 +101,15 @@ class Claim:
 
 
 @dataclass(frozen=True, slots=True)
+class Table:
+    """Words and counts, for benchmarks that measure more than time."""
+
+    title: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Result:
     """What one benchmark found."""
 
@@ -108,6 +117,7 @@ class Result:
     series: tuple[Series, ...]
     claims: tuple[Claim, ...] = ()
     notes: tuple[str, ...] = ()
+    tables: tuple[Table, ...] = ()
 
 
 def interleave(scale: Scale, contenders: Mapping[str, Measure]) -> dict[str, tuple[float, ...]]:

@@ -73,7 +73,8 @@ def _end_of(text: str) -> int:
 def _candidates(answer: Answer) -> Iterator[_Candidate]:
     blocks = [b for b in answer.blocks if b.language in _PYTHON and _CLASS.search(b.code)]
     for block in [b for b in reversed(blocks) if b.closed][:_MAX_CANDIDATES]:
-        yield _Candidate(block.code)
+        cut = "took an earlier block; the last one is cut off" if not blocks[-1].closed else None
+        yield _Candidate(block.code, cut)
     for block in [b for b in reversed(blocks) if not b.closed]:
         yield _Candidate(block.code, "the closing fence was missing", bare=True)
     if not answer.blocks and _CLASS.search(answer.text):

@@ -94,17 +94,39 @@ def _braces(code: str, problem: Problem, budget: Budget) -> tuple[str, str] | No
     end = problem.line - 1
     if not 0 <= end < len(lines):
         return None
-    start = end
-    if not _F_QUOTE.search(lines[end]):
-        if "f-string" not in problem.message:
-            return None
-        while start > max(0, end - 80) and not _F_TRIPLE.search(lines[start]):
-            start -= 1
-    mended = [_escape_groups(line, problem, budget) for line in lines[start : end + 1]]
-    if "single '}'" in problem.message and mended == lines[start : end + 1]:
-        mended[-1] = re.sub(r"(?<!\})\}(?!\})", _lone, mended[-1])
-    changed = "\n".join([*lines[:start], *mended, *lines[end + 1 :]])
+    plain = _F_QUOTE.search(lines[end]) is not None
+    if not plain and "f-string" not in problem.message:
+        return None
+    # The error may be told of a later line than the string's: the end of the expression around it.
+    near = range(end if plain else max(0, end - 80), end + 1)
+    triple = next((i for i in reversed(near) if _F_TRIPLE.search(lines[i])), None)
+    if triple is not None and not (plain and triple == end):
+        changed = _in_triple(lines, triple, end, problem, budget)
+    else:
+        for number in near:
+            if (found := _F_QUOTE.search(lines[number])) is not None:
+                head, tail = lines[number][: found.start()], lines[number][found.start() :]
+                lines[number] = head + _escape_groups(tail, problem, budget)
+        changed = "\n".join(lines)
+    if "single '}'" in problem.message and changed == code:
+        lines[end] = re.sub(r"(?<!\})\}(?!\})", _lone, lines[end])
+        changed = "\n".join(lines)
     return changed, "doubled braces in f-strings that hold no expression"
+
+
+def _in_triple(lines: list[str], start: int, end: int, problem: Problem, budget: Budget) -> str:
+    """Return the code with groups escaped in the triple-quoted f-string that begins on a line."""
+    text = "\n".join(lines[start : end + 1])
+    opened = _F_TRIPLE.search(text)
+    if opened is None:
+        return "\n".join(lines)
+    closed = text.find(opened[0][-3:], opened.end())
+    stop = len(text) if closed < 0 else closed
+    inside = [
+        _escape_groups(line, problem, budget) for line in text[opened.end() : stop].split("\n")
+    ]
+    text = text[: opened.end()] + "\n".join(inside) + text[stop:]
+    return "\n".join([*lines[:start], text, *lines[end + 1 :]])
 
 
 def _escape_groups(line: str, problem: Problem, budget: Budget) -> str:

@@ -98,6 +98,11 @@ REPAIRED = {
         A,
         "took an earlier block",
     ),
+    "cut off behind": (
+        f"{fenced(A)}\n```python\nclass X(TextEnv):\n    def step(self, act",
+        A,
+        "the last one is cut off",
+    ),
 }
 
 
@@ -118,6 +123,10 @@ def test_repair(case):
         ('x = f"""a\n{1}\n  {b c}\n"""', 'x = f"""a\n{1}\n  {{b c}}\n"""'),
         ("x = rf'{1:>3} {!}'", "x = rf'{1:>3} {{!}}'"),
         ("x = “a” + ‘b’", "x = \"a\" + 'b'"),
+        ('d = {}\nx = (\n    f"a {1} b"\n    f"c {}"\n), {}', 'f"c {{}}"\n), {}\n'),
+        ('d = {}\nx = (\n    f"a {1} b"\n    f"c {}"\n), {}', "d = {}\n"),
+        ('d = {}; x = f"{}"', 'd = {}; x = f"{{}}"'),
+        ('x = f"""a\n{}\n""", {}', 'x = f"""a\n{{}}\n""", {}'),
     ],
 )
 def test_line_repairs(line, mended):
