@@ -229,11 +229,12 @@ class PlayReader:
     Args:
         root: folder of the store.
         policy: count the plays of this player alone; None counts everybody's.
+        keys: count the lines alone whose key begins so.
     """
 
-    def __init__(self, root: Path, policy: str | None = None) -> None:
+    def __init__(self, root: Path, policy: str | None = None, keys: str = "") -> None:
         self._root = root
-        self._policy = policy
+        self._policy, self._prefix = policy, keys
         self._read: dict[str, tuple[int, int]] = {}  # by file: inode, bytes read
         self._figures: dict[str, Figures] = {}
         self._cells: dict[Cell, Figures] = {}
@@ -263,6 +264,10 @@ class PlayReader:
         self.figures()
         return self._cells
 
+    def has(self, digest: str, key: str) -> bool:
+        """Whether a line of that key was among those that the last look counted."""
+        return _key_hash(digest, key) in self._keys
+
     def _follow(self, name: str, at: int, size: int) -> int:
         """Take the whole lines of a file between two places, and return where they end."""
         with open_file(self._root, f"{LEDGER}/{name}") as file:
@@ -281,20 +286,28 @@ class PlayReader:
             line = _decoded(raw)
             if line is None:
                 self.passed_over += 1
-            elif (self._policy is None or line.policy == self._policy) and self._is_new(line):
+            elif self._wants(line) and self._is_new(line):
                 cell = Cell(line.digest, line.policy, line.level, line.hint)
                 self._cells[cell] = self._cells.get(cell, Figures()).plus(line)
                 before = self._figures.get(line.digest, Figures())
                 self._figures[line.digest] = before.plus(line)
 
+    def _wants(self, line: Plays) -> bool:
+        mine = self._policy is None or line.policy == self._policy
+        return mine and line.key.startswith(self._prefix)
+
     def _is_new(self, line: Plays) -> bool:
         if not line.key:
             return True
-        key = hashlib.blake2b(f"{line.digest} {line.key}".encode(), digest_size=8).digest()
+        key = _key_hash(line.digest, line.key)
         if key in self._keys:
             return False
         self._keys.add(key)
         return True
+
+
+def _key_hash(digest: str, key: str) -> bytes:
+    return hashlib.blake2b(f"{digest} {key}".encode("utf-8", "replace"), digest_size=8).digest()
 
 
 def _changed(now: tuple[int, int] | None, inode: int, read: int) -> bool:
