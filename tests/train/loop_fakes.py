@@ -163,13 +163,16 @@ class FakeShelf:
 
 class ListBook:
     def __init__(self):
-        self.metrics, self.events = [], []
+        self.metrics, self.events, self.lines = [], [], []
 
     def log(self, update, values):
         self.metrics.append({"update": update, **values})
 
     def note(self, kind, update, /, **fields):
         self.events.append({"kind": kind, "update": update, **fields})
+
+    def plays(self, lines):
+        self.lines += lines
 
     def of(self, kind):
         return [event for event in self.events if event["kind"] == kind]

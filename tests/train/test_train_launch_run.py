@@ -64,6 +64,15 @@ def _wait_for(process, path, lines):
     raise AssertionError(process.communicate()[1])
 
 
+def _plays(folder):
+    """Return the whole ledger of a run's store, without the run's name."""
+    (ledger,) = (folder / "envstore" / "ledger").glob("plays-run-*.jsonl")
+    lines = [json.loads(line) for line in ledger.read_bytes().splitlines()]
+    (run,) = {line.pop("policy") for line in lines}
+    assert ledger.stem == f"plays-run-{run}"
+    return [{**line, "key": line["key"].removeprefix(run)} for line in lines]
+
+
 def test_a_killed_run_resumes_to_the_same_metrics(tmp_path):
     with _started(tmp_path / "killed") as process:
         _wait_for(process, tmp_path / "killed" / "metrics.jsonl", 2)
@@ -74,6 +83,8 @@ def test_a_killed_run_resumes_to_the_same_metrics(tmp_path):
     assert (tmp_path / "killed" / "metrics.jsonl").read_bytes() == kept
     assert whole.updates == resumed.updates == 3
     assert whole.stopped == resumed.stopped == "updates"
+    assert _plays(tmp_path / "killed") == _plays(tmp_path / "whole")
+    assert {line["key"][:2] for line in _plays(tmp_path / "whole")} == {"/0", "/1", "/2"}
     # It did learn something, or the comparison would say little.
     lines = read_metrics(tmp_path / "whole" / "metrics.jsonl")
     assert any(line["train/grad_norm"] > 0 for line in lines)

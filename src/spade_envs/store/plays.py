@@ -188,19 +188,25 @@ class PlayWriter:
 
     Args:
         root: folder of the store.
-        writer: names the file, lower-case slugs such as a run's name; a fresh ending is added.
+        writer: names the file, lower-case slugs such as a run's name.
+        fresh: add an ending to the name, so that the file is new. Without, the one writer of that
+            name goes on in its file: what a kill tore is cut off, and keys that the file holds are
+            not written again.
 
     Raises:
         ConfigError: `writer` cannot name a file.
-        Corrupt: the ledger's folder is a link.
+        Corrupt: the ledger's folder or the file is a link.
     """
 
-    def __init__(self, root: Path, writer: str = "plays") -> None:
+    def __init__(self, root: Path, writer: str = "plays", *, fresh: bool = True) -> None:
         if len(writer) > 60 or _WRITER.fullmatch(writer) is None:
             raise ConfigError(f"writer must be a slug such as 'run-3', not {writer!r}")
         refuse_links(root, LEDGER)
         (root / LEDGER).mkdir(exist_ok=True)
-        self.path = root / LEDGER / f"{_PREFIX}{writer}-{uuid.uuid4().hex[:12]}.jsonl"
+        name = f"{_PREFIX}{writer}-{uuid.uuid4().hex[:12]}" if fresh else f"{_PREFIX}{writer}"
+        self.path = root / LEDGER / f"{name}.jsonl"
+        refuse_links(root, LEDGER, self.path.name)
+        self._written = set() if fresh else _mended(self.path)
 
     def append(self, lines: Iterable[Plays]) -> None:
         """Note plays; they are on disk when this returns.
@@ -208,11 +214,15 @@ class PlayWriter:
         Raises:
             ConfigError: more successes than plays, or figures that are no figures.
         """
-        data = []
+        data, keys = [], set()
         for line in lines:
             encoded = msgspec.json.encode(line, order="sorted")
             if _decoded(encoded) is None:
                 raise ConfigError(f"these are no sound figures of plays: {line}")
+            if line.key and (hashed := _key_hash(line.digest, line.key)) not in self._written:
+                keys.add(hashed)
+            elif line.key:
+                continue
             data.append(encoded + b"\n")
         if not data:
             return
@@ -221,6 +231,20 @@ class PlayWriter:
             stream.write(b"".join(data))
             stream.flush()
             os.fsync(stream.fileno())
+        self._written |= keys
+
+
+def _mended(path: Path) -> set[bytes]:
+    """Cut off a torn last line, and return the keys that the file holds, hashed."""
+    try:
+        data = path.read_bytes()
+    except FileNotFoundError:
+        return set()
+    whole = data.rfind(b"\n") + 1
+    if whole < len(data):
+        os.truncate(path, whole)
+    lines = [_decoded(raw) for raw in data[:whole].splitlines()]
+    return {_key_hash(line.digest, line.key) for line in lines if line is not None and line.key}
 
 
 class PlayReader:

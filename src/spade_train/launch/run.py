@@ -16,7 +16,7 @@ from spade_train.errors import HealthError
 from spade_train.launch.book import NoBook, RunBook, Watch
 from spade_train.launch.folder import Opened, open_folder
 from spade_train.launch.heldout import HeldStore, open_heldout
-from spade_train.launch.machines import Machines
+from spade_train.launch.machines import STORE, Machines
 from spade_train.launch.signals import Interrupts
 from spade_train.launch.summary import Summary, summarise, write_summary
 from spade_train.loop import LiveEnv, Loop
@@ -118,7 +118,7 @@ def _book(opened: Opened, watch: Watch | None) -> Iterator[Book]:
     update = opened.checkpoint.update if opened.checkpoint else 0
     sinks = open_sinks(opened.config, opened.path, run.run, update=update)
     try:
-        yield RunBook(run, sinks, watch)
+        yield RunBook(run, sinks, watch, store=opened.path / STORE)
     finally:
         for sink in sinks:
             sink.close()

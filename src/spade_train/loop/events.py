@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Protocol
 
+from spade_envs.store.plays import Plays
 from spade_envs.types import Json
 from spade_train.loop.grade import Scored
 from spade_train.loop.phase import Draft
@@ -26,6 +27,13 @@ class Book(Protocol):
 
     def note(self, kind: str, update: int, /, **fields: Json) -> None:
         """Write one event."""
+        ...
+
+    def plays(self, lines: Sequence[Plays]) -> None:
+        """Add plays to the ledger of the run's store; lines that it has already are passed over.
+
+        Players and keys are the run's: `policy` is its name, which stands before each key, too.
+        """
         ...
 
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from spade_envs.corpus import Corpus
+from spade_envs.store import plays as ledger
 from spade_train.batch import Batch, Row, UpdateStats, World
 from spade_train.config import Config
 from spade_train.curriculum import is_design_update
@@ -22,6 +23,7 @@ from spade_train.loop.held import HeldOut
 from spade_train.loop.hints import hint_metrics, shown_hints, with_hints
 from spade_train.loop.jobs import moved_windows, play_jobs, with_counts
 from spade_train.loop.outcomes import cost
+from spade_train.loop.plays import lines_of
 from spade_train.loop.ports import Rollouts, Shelf, Spans
 from spade_train.loop.state import LiveEnv, LoopState, from_bytes, to_bytes
 from spade_train.runs import Spent
@@ -89,6 +91,7 @@ class Loop:
         self._state = pools.with_pool(state, pool, config.pool.seed) if pool else state
         self._next = self._state
         self._values: dict[str, float] = {}
+        self._lines: list[ledger.Plays] = []  # plays since the last checkpoint, in the main process
         self._stop = ""
         self._wrote_pool = False
         self._begun: float | None = None
@@ -151,7 +154,9 @@ class Loop:
         return due or ends or self._wrote_pool
 
     def save(self, stage: Stage) -> None:
-        """Write the state."""
+        """Write the state; plays go into the ledger first, since a repeated line counts once."""
+        self.book.plays(self._lines)
+        self._lines = []
         stage.put(PART, to_bytes(self._state))
 
     def load(self, checkpoint: Checkpoint) -> None:
@@ -233,6 +238,8 @@ class Loop:
         """Return the state with the episodes in its counts, after a look at their faults."""
         results = [each.result for each in plays.outcomes]
         health.check_faults(self.config, self.book, update, results)
+        if self.world.rank == 0:
+            self._lines += lines_of(self.config, update, results)
         pooled = state.cursor is not None
         events.note_episodes(self.book, update, plays.played, envs, pooled=pooled)
         windows = state.windows

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spade_envs.errors import ConfigError
+from spade_envs.errors import ConfigError, Corrupt
 from spade_envs.store import open_store
 from spade_envs.store.plays import Cell, Figures, PlayReader, Plays, PlayWriter
 
@@ -193,6 +193,32 @@ def test_lines_with_one_key_count_once_whoever_wrote_them(root):
         assert reader.figures()[ONE].plays == reader.figures()[TWO].plays == 2
     writer.append([Plays(digest=ONE, plays=2, successes=1, key="run/4")])
     assert reader.figures()[ONE].plays == PlayReader(root).figures()[ONE].plays == 4
+
+
+def test_the_writer_of_a_run_goes_on_in_its_file_and_writes_no_key_twice(root):
+    lines = [Plays(digest=ONE, plays=2, successes=1, key=f"run/{n}") for n in range(3)]
+    first = PlayWriter(root, "run-a", fresh=False)
+    first.append(lines[:2])
+    unbroken = first.path.read_bytes()
+    with first.path.open("ab") as stream:
+        stream.write(unbroken[:40])  # a kill tore it
+    second = PlayWriter(root, "run-a", fresh=False)
+    second.append(lines)
+    second.append([lines[0], Plays(digest=TWO, plays=1), Plays(digest=TWO, plays=1)])
+    assert second.path == first.path
+    assert second.path.read_bytes().startswith(unbroken)
+    figures = PlayReader(root).figures()
+    assert (figures[ONE].plays, figures[TWO].plays) == (6, 2)
+    assert len(second.path.read_bytes().splitlines()) == 5
+
+
+def test_a_writer_does_not_go_on_in_a_link(root, tmp_path):
+    (root / "ledger").mkdir()
+    (tmp_path / "outside").write_bytes(b"torn")
+    (root / "ledger" / "plays-run-a.jsonl").symlink_to(tmp_path / "outside")
+    with pytest.raises(Corrupt, match="symbolic link"):
+        PlayWriter(root, "run-a", fresh=False)
+    assert (tmp_path / "outside").read_bytes() == b"torn"
 
 
 def test_pairs_narrow_the_interval_of_regret_only_where_every_play_has_its_pair():
