@@ -43,6 +43,7 @@ _COMMANDS: Mapping[str, tuple[str, str]] = {
     "search": ("memory", "Find the environments that are nearest to a text."),
     "similar": ("memory", "Find the environments that are nearest to another one."),
     "map": ("memory", "Show a store as a picture, alike near alike."),
+    "calibrate": ("calibrate", "Measure how well a model does, with the hint and without."),
     "play": ("play", "Play an environment in this terminal."),
     "withdraw": ("keep", "Take a version out of use, with a reason."),
     "verify": ("keep", "Check a store's files against its manifests."),
