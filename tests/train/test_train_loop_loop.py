@@ -241,6 +241,25 @@ def test_skills_rotate_and_challenges_mix():
     assert len({job.brief.challenge for job in rollouts.designed}) == 3
 
 
+def test_modes_come_in_turn_and_take_parents_from_the_memory():
+    setting = config(
+        designer__modes=("game", "mutate", "harden"),
+        memory__low=0.0,
+        memory__high=1.0,
+        memory__avoid_low=0.0,
+        memory__avoid_high=1.0,
+    )
+    loop, rollouts, _ = make(setting, Solo())
+    drive(loop)
+    first = {job.brief.mode for job in rollouts.designed if job.update == 0}
+    assert first == {"game"}  # nothing is remembered yet
+    late = [job.brief for job in rollouts.designed if job.update > 0]
+    assert "mutate" in {brief.mode for brief in late}
+    assert all(brief.parents[0].code for brief in late if brief.mode == "mutate")
+    assert not any(brief.examples for brief in late if brief.parents)
+    assert all("of the plays" in brief.parents[0].facts[0] for brief in late if brief.parents)
+
+
 def test_hints_by_the_policy_are_shown_and_paid_for():
     loop, rollouts, _ = make(config(hint__writer="policy"), Solo())
     loop.batch(0)

@@ -4,7 +4,7 @@ import pytest
 from spade_train.batch import Solo
 from spade_train.config.sources import Memory
 from spade_train.errors import StateError
-from spade_train.loop.memory import examples, remember, warnings
+from spade_train.loop.memory import examples, facts, parents, remember, warnings
 from spade_train.loop.spread import mine
 from spade_train.loop.state import Remembered, from_bytes
 from spade_train.loop.transcripts import transcripts
@@ -40,9 +40,35 @@ def test_warnings_say_what_was_wrong():
     memory = [_seen("hard", 0.05), _seen("good", 0.5), _seen("easy", 1.0)]
     lines = warnings(memory, Memory(avoid=5), "optimization", np.random.default_rng(0))
     assert sorted(lines) == [
-        "easy: asks (too easy: solved in 100% of the episodes)",
-        "hard: asks (too hard: solved in 5% of the episodes)",
+        "easy: asks (too easy: won in 100% of the plays)",
+        "hard: asks (too hard: won in 5% of the plays)",
     ]
+
+
+@pytest.mark.parametrize(
+    ("mode", "chosen"),
+    [
+        ("harden", {"easy", "eased"}),
+        ("ease", {"hard", "harder"}),
+        ("mutate", {"eased", "good", "harder"}),
+        ("cross", {"eased", "good", "harder"}),
+    ],
+)
+def test_parents_suit_the_mode(mode, chosen):
+    memory = [_seen("hard", 0.0), _seen("harder", 0.3), _seen("good", 0.5, regret=0.25)]
+    memory += [_seen("eased", 0.7), _seen("easy", 1.0)]
+    memory.append(_seen("other", 0.5, skill="spatial-reasoning"))
+    found = [
+        [each.digest for each in parents(memory, Memory(), mode, "optimization", rng)]
+        for rng in map(np.random.default_rng, range(20))
+    ]
+    assert {digest for digests in found for digest in digests} == chosen
+    assert {len(set(digests)) for digests in found} == {2 if mode == "cross" else 1}
+    assert parents(memory[-1:], Memory(), mode, "optimization", np.random.default_rng(0)) == ()
+    assert facts(memory[2]) == (
+        "Won in 50% of the plays without its hint.",
+        "The hint raised the mean return by 0.25.",
+    )
 
 
 class _Rank:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Literal, Self
 
 from pydantic import Field, model_validator
 
-from spade_envs.types import COGNITIVE_SKILLS, Skill
+from spade_envs.design.modes import skills_of
+from spade_envs.types import COGNITIVE_SKILLS, Mode, Skill
 from spade_train.config.base import Above0, Amount, Count, Positive, Section, Share, Text, wrong
 from spade_train.frontier import FrontierSettings
 from spade_train.potential import Potential
@@ -127,6 +129,9 @@ class Designer(Section):
     skills: tuple[Skill, ...] = COGNITIVE_SKILLS
     skills_per_epoch: Count = 0
     """Skills of one design phase, in rotation; 0 takes all."""
+    modes: tuple[Mode, ...] = ()
+    """Sorts of design to ask for in turn (docs/briefs.md); none leaves it to the skill. Those that
+    are made of earlier environments take them from the run's memory."""
     challenge: Literal["easy", "medium", "hard", "mixed"] = "medium"
     """How hard the brief asks the environment to be."""
     baseline: Literal["skill", "brief"] = "skill"
@@ -142,6 +147,7 @@ class Designer(Section):
     def _check(self) -> Self:
         if not self.skills or len(set(self.skills)) < len(self.skills):
             raise wrong("skills", "name at least one skill, and none twice")
+        _check_modes(self.modes, self.skills)
         if self.train and self.interval == 0:
             raise wrong("train", "nothing is designed with interval = 0; set train = false too")
         if self.train and self.weights == "initial":
@@ -156,6 +162,14 @@ class Designer(Section):
         if self.environments % self.completions_per_brief:
             raise wrong("completions_per_brief", f"must divide environments = {self.environments}")
         return self
+
+
+def _check_modes(modes: Sequence[Mode], skills: Sequence[Skill]) -> None:
+    if len(set(modes)) < len(modes):
+        raise wrong("modes", "name none twice")
+    for skill in skills:
+        if modes and not any(skill in skills_of(mode) for mode in modes):
+            raise wrong("modes", f"none of them exercises {skill.value}; add one, or leave it out")
 
 
 class Agent(Section):

@@ -9,7 +9,9 @@ import numpy as np
 
 from spade_envs.corpus import Corpus, Cursor
 from spade_envs.design.brief import CHALLENGES, Challenge, build_brief, derive_seed
-from spade_envs.types import Brief, Passage, Skill
+from spade_envs.design.modes import PARENTS, plain_mode, skills_of, tools_of_attempt
+from spade_envs.design.skills import kind_of
+from spade_envs.types import Brief, Mode, Parent, Passage, Skill
 from spade_train.config import Config
 from spade_train.curriculum import active_skills, epoch_of
 from spade_train.loop import memory
@@ -43,10 +45,12 @@ class Desk:
         jobs: list[DesignJob] = []
         for place, slot in enumerate(slots):
             key = f"u{update}/design/{attempt}/{slot}"
+            skill = skills[(slot + epoch) % len(skills)]
             brief = self._brief(
                 state,
                 key,
-                skill=skills[(slot + epoch) % len(skills)],
+                skill=skill,
+                mode=self._mode(skill, slot // len(skills) + epoch),
                 challenge=self._challenge(key),
                 position=state.passages + place,
             )
@@ -68,6 +72,7 @@ class Desk:
                 state,
                 key,
                 skill=skills[slot // len(CHALLENGES) % len(skills)],
+                mode=None,
                 challenge=self._pool_challenge(key, slot),
                 position=state.passages + place,
             )
@@ -75,16 +80,32 @@ class Desk:
         return tuple(jobs), replace(state, passages=state.passages + len(slots))
 
     def _brief(
-        self, state: LoopState, key: str, *, skill: Skill, challenge: Challenge, position: int
+        self,
+        state: LoopState,
+        key: str,
+        *,
+        skill: Skill,
+        mode: Mode | None,
+        challenge: Challenge,
+        position: int,
     ) -> Brief:
         config = self.config
         shown: tuple[str, ...] = ()
         avoid: tuple[str, ...] = ()
+        parents: tuple[Parent, ...] = ()
         if config.memory.enabled:
             rng = np.random.default_rng(derive_seed("memory", config.run.seed, key))
-            digests = memory.examples(state.memory, config.memory, skill, rng)
-            shown = tuple(self.shelf.source(digest).code for digest in digests)
+            if mode is not None and mode in PARENTS:
+                parents = self._parents(state, mode, skill, rng)
+            if not parents:
+                digests = memory.examples(state.memory, config.memory, skill, rng)
+                shown = tuple(self.shelf.source(digest).code for digest in digests)
             avoid = memory.warnings(state.memory, config.memory, skill, rng)
+        if mode in PARENTS and not parents:
+            mode = plain_mode(kind_of(skill))
+        domain, task = "", ""
+        if mode is not None and not parents and kind_of(skill) == "tool":
+            domain, task = tools_of_attempt(config.run.seed, position)
         return build_brief(
             self._passage(position),
             seed=derive_seed("brief", config.run.seed, key),
@@ -92,6 +113,24 @@ class Desk:
             challenge=challenge,
             examples=shown,
             avoid=avoid,
+            mode=mode,
+            parents=parents,
+            domain=domain,
+            task=task,
+        )
+
+    def _mode(self, skill: Skill, turn: int) -> Mode | None:
+        """Return the mode whose turn it is; None leaves it to the skill."""
+        fitting = [mode for mode in self.config.designer.modes if skill in skills_of(mode)]
+        return fitting[turn % len(fitting)] if fitting else None
+
+    def _parents(
+        self, state: LoopState, mode: Mode, skill: Skill, rng: np.random.Generator
+    ) -> tuple[Parent, ...]:
+        found = memory.parents(state.memory, self.config.memory, mode, skill, rng)
+        return tuple(
+            Parent(code=self.shelf.source(each.digest).code, facts=memory.facts(each))
+            for each in found
         )
 
     def _passage(self, position: int) -> Passage | None:

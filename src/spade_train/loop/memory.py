@@ -6,6 +6,8 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
+from spade_envs.design.modes import PARENTS
+from spade_envs.types import Mode
 from spade_train.config.sources import Memory
 from spade_train.loop.state import Remembered
 
@@ -53,6 +55,39 @@ def warnings(
     return tuple(_line(each, settings) for each in _drawn(bad, settings.avoid, rng))
 
 
+def parents(
+    memory: Sequence[Remembered],
+    settings: Memory,
+    mode: Mode,
+    skill: str,
+    rng: np.random.Generator,
+) -> tuple[Remembered, ...]:
+    """Return what a new environment is made of, as much as the mode takes; none if too little is.
+
+    `harden` takes what was won most, `ease` what was won least, each beyond the middle of what is
+    good; the others take what turned out well.
+    """
+    mine = [each for each in memory if each.skill == skill]
+    middle = (settings.low + settings.high) / 2
+    if mode == "harden":
+        pool = sorted((e for e in mine if e.success > middle), key=lambda e: -e.success)
+    elif mode == "ease":
+        pool = sorted((e for e in mine if e.success < middle), key=lambda e: e.success)
+    else:
+        good = [e for e in mine if settings.low <= e.success <= settings.high]
+        pool = sorted(good, key=lambda e: -e.regret)
+    drawn = _drawn(pool[: settings.top], PARENTS[mode], rng)
+    return drawn if len(drawn) == PARENTS[mode] else ()
+
+
+def facts(each: Remembered) -> tuple[str, ...]:
+    """Return what a designer is told of a parent, one line each."""
+    return (
+        f"Won in {each.success:.0%} of the plays without its hint.",
+        f"The hint raised the mean return by {each.regret:.2f}.",
+    )
+
+
 def _drawn(
     pool: Sequence[Remembered], count: int, rng: np.random.Generator
 ) -> tuple[Remembered, ...]:
@@ -63,4 +98,4 @@ def _drawn(
 def _line(each: Remembered, settings: Memory) -> str:
     what = "too hard" if each.success < settings.avoid_low else "too easy"
     named = ": ".join(text for text in (each.title, each.summary) if text) or "an environment"
-    return f"{named} ({what}: solved in {each.success:.0%} of the episodes)"
+    return f"{named} ({what}: won in {each.success:.0%} of the plays)"
