@@ -37,6 +37,7 @@ _DOCUMENT = re.compile(
     r"^Title: (?P<title>[^\n]*)\n<document>\n(?P<text>.*)\n</document>$", re.M | re.S
 )
 _FIELD = r"^{}: (.*)$"
+_AVOID_LINES = re.compile(r"^- (.*)$", re.MULTILINE)
 _MAX_EVIDENCE_CHARS = 1500
 _MAX_FINDINGS = 8
 
@@ -129,7 +130,7 @@ def read_prompt(messages: Sequence[Message]) -> Brief:
     """Return what a rendered prompt asks for; of the passage, its title and text only.
 
     For small models that are conditioned on a few words. Whatever is missing gets a default.
-    Examples, parents and what to avoid are left out.
+    Examples and parents are left out.
     """
     user = next((m.content for m in messages if m.role == "user"), "")
     skill = _field(user, "Skill")
@@ -140,11 +141,14 @@ def read_prompt(messages: Sequence[Message]) -> Brief:
     passage = None
     if found:
         passage = Passage(text=found["text"], title=found["title"], corpus="", source="")
+    before = user[: found.start()] if found else user  # a document may hold a list like ours
+    avoid = _AVOID_LINES.findall(before.rpartition(_AVOID)[2]) if _AVOID in before else []
     return Brief(
         passage=passage,
         skill=Skill(skill) if skill in set(Skill) else Skill.MATHEMATICAL_REASONING,
         kind=cast("EnvKind", kind) if kind in get_args(EnvKind) else "text",
         challenge=challenge if challenge in CHALLENGES else "medium",
+        avoid=tuple(avoid),
         mode=mode if mode in MODES else "game",
         domain=domain if domain in DOMAINS else "",
         task=task if task in TASKS else "",

@@ -102,7 +102,7 @@ def _asked(tokenizer: Any, request: CompletionRequest) -> Row:
     text = "" if brief.passage is None else f"{brief.passage.title}\n{brief.passage.text}"
     return _row(
         tokenizer,
-        condition_of(brief.skill, brief.kind, brief.challenge, text),
+        condition_of(brief.skill, brief.kind, brief.challenge, text, avoid=brief.avoid),
         seed=request.seed,
         temperature=request.temperature,
         max_tokens=request.max_tokens,

@@ -8,6 +8,7 @@ file in the contract; everything it chooses is drawn from its seed.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from spade_envs.types import COGNITIVE_SKILLS, EnvKind, Skill
@@ -47,9 +48,19 @@ class Program:
     code: str
 
 
-def condition_of(skill: Skill, kind: EnvKind, challenge: Challenge, passage: str) -> Condition:
-    """Return the condition that a passage and the rest of a brief come to."""
-    words = telling_words(passage) or [_FALLBACK_WORD]
+def condition_of(
+    skill: Skill,
+    kind: EnvKind,
+    challenge: Challenge,
+    passage: str,
+    *,
+    avoid: Sequence[str] = (),
+) -> Condition:
+    """Return the condition that a passage and the rest of a brief come to.
+
+    Words of the passage that stand in `avoid`, lines on what is there already, are taken last.
+    """
+    words = telling_words(passage, avoid=avoid) or [_FALLBACK_WORD]
     return Condition(
         skill=skill,
         kind=kind,

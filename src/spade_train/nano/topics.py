@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Iterable
 
 
 def _words(text: str) -> tuple[str, ...]:
@@ -105,11 +106,13 @@ def singular(word: str) -> str:
     return word
 
 
-def telling_words(text: str, count: int = _KEYWORDS) -> list[str]:
+def telling_words(text: str, count: int = _KEYWORDS, *, avoid: Iterable[str] = ()) -> list[str]:
     """Return the `count` words that tell most of a text, in order; fewer if it has fewer.
 
-    Words that stand after an article count, and those of a known topic count three times.
+    Words that stand after an article count, and those of a known topic count three times. Words
+    that `avoid` holds come last.
     """
+    last = {singular(word) for line in avoid for word in _WORD.findall(line.lower())}
     lower = text.lower()
     counts: Counter[str] = Counter()
     for found in _AFTER.findall(lower):
@@ -123,7 +126,7 @@ def telling_words(text: str, count: int = _KEYWORDS) -> list[str]:
         for word, n in counts.items()
         if word not in _STOP and len(word) > 2
     }
-    return sorted(scores, key=lambda word: (-scores[word], word))[:count]
+    return sorted(scores, key=lambda word: (word in last, -scores[word], word))[:count]
 
 
 def topics_of(text: str) -> list[str]:

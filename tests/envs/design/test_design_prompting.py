@@ -63,6 +63,7 @@ def test_a_prompt_can_be_read_back(text, title, skill, challenge, avoid):
     assert (found.skill, found.kind, found.challenge) == (skill, brief.kind, challenge)
     assert found.passage.text == text
     assert found.passage.title == " ".join(title.split())
+    assert found.avoid == brief.avoid
 
 
 def test_other_chats_are_read_with_defaults():

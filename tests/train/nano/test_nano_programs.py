@@ -25,6 +25,9 @@ def test_telling_words_are_the_nouns_of_the_passage():
     assert telling_words(LISTS)[0] == "list"
     assert set(telling_words(RIVERS)) <= {"river", "reservoir", "turbine", "pump"}
     assert telling_words("") == []
+    first, second = telling_words(RIVERS)[:2]
+    told = telling_words(RIVERS, 9, avoid=[f"Some {first.title()}s: Count them (there already)"])
+    assert (told[0], told[-1]) == (second, first)  # last, but not lost
 
 
 def test_topics_are_those_of_the_words():
