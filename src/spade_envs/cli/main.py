@@ -44,6 +44,7 @@ _COMMANDS: Mapping[str, tuple[str, str]] = {
     "similar": ("memory", "Find the environments that are nearest to another one."),
     "map": ("memory", "Show a store as a picture, alike near alike."),
     "calibrate": ("calibrate", "Measure how well a model does, with the hint and without."),
+    "select": ("select", "Choose environments for a training pool by success and regret."),
     "play": ("play", "Play an environment in this terminal."),
     "withdraw": ("keep", "Take a version out of use, with a reason."),
     "verify": ("keep", "Check a store's files against its manifests."),

@@ -69,6 +69,9 @@ class Pool(Section):
     source: Text = Field(default="none", min_length=1)
     """`none`: the designer writes; `starter`: the bundled store; `designer`: `size` environments
     that the untrained designer writes before the first update; else the path of a store."""
+    ids: tuple[Text, ...] = ()
+    """Environments of the store that make the pool: ids, names, digests, or one file that ends in
+    `.txt` with one on each line, as `spade-envs select --out` writes it; empty takes all."""
     size: Positive = 384
     """Environments that the untrained designer writes for the source `designer`."""
     challenges: Literal["drawn", "even", "easy", "medium", "hard"] = "drawn"
@@ -78,6 +81,12 @@ class Pool(Section):
     """Part of the designer's skills that these exercise, at least one; `run.seed` draws which."""
     seed: Count = 42
     """Seed of the order of each pass."""
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        if self.ids and self.source in ("none", "designer"):
+            raise wrong("ids", "needs a store in source, or starter")
+        return self
 
 
 class Levels(Section):

@@ -16,6 +16,7 @@ from spade_envs.store import EnvStore, open_store, starter_path
 from spade_envs.store.files import replace_file
 from spade_envs.types import EnvKind, EnvSource, Record, Report
 from spade_train.config import Config
+from spade_train.launch.chosen import chosen
 from spade_train.loop import HeldEnv, HeldOut
 from spade_train.nano.families import PLAYED, Draw, Family
 from spade_train.nano.programs import draw_condition, write_program
@@ -60,7 +61,8 @@ def open_heldout(config: Config, folder: Path) -> HeldStore:
     if (store.root / _DONE).is_file():
         return HeldStore(_read(store), store)
     kinds = _kinds(config.setting)
-    records = [each for each in store.records() if each.withdrawn is None and each.kind in kinds]
+    there = chosen(store, config.pool.ids if settings.source == "pool" else ())
+    records = [each for each in there if each.withdrawn is None and each.kind in kinds]
     if not records:
         raise ConfigError(
             f"evaluation.source = {settings.source!r} holds no environment for setting = "

@@ -14,6 +14,7 @@ from spade_train.batch import World
 from spade_train.config import Config
 from spade_train.errors import HealthError
 from spade_train.launch.book import NoBook, RunBook, Watch
+from spade_train.launch.chosen import chosen
 from spade_train.launch.folder import Opened, open_folder
 from spade_train.launch.heldout import HeldStore, open_heldout
 from spade_train.launch.machines import STORE, Machines
@@ -153,7 +154,8 @@ def _stocked(
         return None, ()
     store = open_store(starter_path() if source == "starter" else source)
     apart = () if config.evaluation.source == "pool" else held.held.digests
-    return store, pool_of(config, store.records(), apart, key=key)
+    records = chosen(store, config.pool.ids if key == "pool.source" else ())
+    return store, pool_of(config, records, apart, key=key)
 
 
 def _corpus(config: Config) -> Corpus | None:
