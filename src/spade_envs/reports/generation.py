@@ -21,6 +21,18 @@ STOPS = {
 }
 """Why a run ended, by `Progress.stopped`, in words."""
 
+BORDERS = {
+    "parse": "holds a program",
+    "novelty": "is new",
+    "L0": "is admissible",
+    "L1": "keeps the interface",
+    "L2": "is reproducible",
+    "L3": "is graded rightly",
+    "L4": "has a sound hint",
+    "L5": "is original",
+}
+"""What has to hold at each border, by `Step.name`."""
+
 
 def render_generation(found: Summary, *, stopped: str, designer: str, made_at: str) -> str:
     """Return the page as one HTML document without scripts, UTF-8 when encoded.
@@ -40,6 +52,7 @@ def render_generation(found: Summary, *, stopped: str, designer: str, made_at: s
             designer=designer,
             made_at=made_at,
             version=__version__,
+            borders=BORDERS,
             steps=[(step, _rate(step)) for step in found.steps],
             skills=[(step, _rate(step)) for step in found.skills],
             advice=[cause for cause in found.causes if cause.advice],
