@@ -1,4 +1,4 @@
-"""`NanoDesigner`: the tiny model as a designer that `spade-envs generate --designer nano` loads."""
+"""`NanoDesigner`: the tiny model that `spade-envs generate` and `calibrate --model nano` load."""
 
 from __future__ import annotations
 
@@ -11,18 +11,20 @@ from spade_envs.design.clients.base import CompletionRequest
 from spade_envs.design.prompting import read_prompt
 from spade_envs.errors import ClientError
 from spade_envs.types import Completion, Message
-from spade_train.nano.model import WEIGHTS, load, need_torch
+from spade_train.nano.model import MAX_TOKENS, WEIGHTS, load, need_torch
 from spade_train.nano.programs import Condition, condition_of
-from spade_train.nano.sampling import Row, Sampled, sample
-from spade_train.nano.tokens import ASSISTANT, USER
+from spade_train.nano.sampling import MIN_P, Row, Sampled, sample
+from spade_train.nano.tokens import ASSISTANT, END, USER
 
 
 class NanoDesigner:
-    """A designer of a million parameters that runs on one CPU core.
+    """A designer and agent of a million parameters that runs on one CPU core.
 
-    It reads of a prompt only the skill, kind and challenge and a few telling words of the
-    document, and writes one program of the families that it was trained on. A completion is a
-    function of (prompt, seed, max_tokens, temperature), alone or in a batch.
+    A chat with a system message asks for a design: it reads of it only the skill, kind and
+    challenge and a few telling words of the document, and writes one program of the families that
+    it was trained on. A chat without one is an episode in which it acts; one that is longer than
+    its window gets an empty answer. A completion is a function of (chat, seed, max_tokens,
+    temperature), alone or in a batch.
     """
 
     def __init__(self, weights: Path = WEIGHTS) -> None:
@@ -66,14 +68,25 @@ class NanoDesigner:
     def complete_many(
         self, requests: Sequence[CompletionRequest]
     ) -> list[Completion | ClientError]:
-        """Return one completion per request, in order, computed together."""
+        """Return one completion per request, in order, computed together.
+
+        Raises:
+            ClientError: the weights cannot be read.
+        """
         model, tokenizer = self._load()
-        rows = [_asked(tokenizer, request) for request in requests]
-        found = sample(model, rows, end=tokenizer.eos_token_id)
-        name = self.name
-        return [
-            _completion(tokenizer, row, one, name) for row, one in zip(rows, found, strict=True)
-        ]
+        answers: dict[int, Completion] = {}
+        for designs in (True, False):
+            asked = {n: r for n, r in enumerate(requests) if _is_design(r) == designs}
+            make = _asked if designs else _acting
+            rows = {n: make(tokenizer, request) for n, request in asked.items()}
+            fits = {n: row for n, row in rows.items() if len(row.ids) < MAX_TOKENS}
+            min_p = MIN_P if designs else 0.0
+            found = sample(model, list(fits.values()), end=tokenizer.eos_token_id, min_p=min_p)
+            said = dict(zip(fits, found, strict=True))
+            for n, row in rows.items():
+                one = said.get(n, Sampled((), ended=False))
+                answers[n] = _completion(tokenizer, row, one, self.name, program=designs)
+        return [answers[n] for n in range(len(requests))]
 
     def _load(self) -> tuple[Any, Any]:
         if self._loaded is None:
@@ -109,10 +122,37 @@ def _asked(tokenizer: Any, request: CompletionRequest) -> Row:
     )
 
 
-def _completion(tokenizer: Any, row: Row, found: Sampled, name: str) -> Completion:
-    code = tokenizer.decode(list(found.ids))
+def _is_design(request: CompletionRequest) -> bool:
+    return any(message.role == "system" for message in request.messages)
+
+
+def _acting(tokenizer: Any, request: CompletionRequest) -> Row:
+    """Return an episode as the tiny model was trained to read it; texts cannot hold its marks."""
+
+    def ids(text: str, *, mark: bool = False) -> list[int]:
+        found = tokenizer(text, add_special_tokens=False, split_special_tokens=not mark)
+        return list(found["input_ids"])
+
+    tokens: list[int] = []
+    for message in request.messages:
+        if message.role == "assistant":
+            tokens += [*ids(ASSISTANT, mark=True), *ids(message.content), *ids(END, mark=True)]
+        else:
+            tokens += [*ids(USER, mark=True), *ids(message.content)]
+    return Row(
+        ids=(*tokens, *ids(ASSISTANT, mark=True)),
+        seed=request.seed,
+        temperature=request.temperature,
+        max_tokens=request.max_tokens,
+    )
+
+
+def _completion(
+    tokenizer: Any, row: Row, found: Sampled, name: str, *, program: bool
+) -> Completion:
+    text = str(tokenizer.decode(list(found.ids)))
     return Completion(
-        text=f"```python\n{code.rstrip()}\n```\n",
+        text=f"```python\n{text.rstrip()}\n```\n" if program else text,
         model=name,
         prompt_tokens=len(row.ids),
         completion_tokens=len(found.ids),

@@ -18,6 +18,9 @@ from spade_train.nano.model import MAX_TOKENS, need_torch, one_thread
 
 Logits = npt.NDArray[np.float64]
 
+MIN_P = 0.1
+"""Of programs: tokens less likely than this share of the likeliest one are left out."""
+
 _ROWS = 16
 """Rows that are computed together."""
 
@@ -45,7 +48,7 @@ class Sampled:
 
 
 def sample(
-    model: Any, rows: Sequence[Row], *, end: int, min_p: float = 0.1, together: int = _ROWS
+    model: Any, rows: Sequence[Row], *, end: int, min_p: float = MIN_P, together: int = _ROWS
 ) -> list[Sampled]:
     """Return a continuation of every row, in order.
 
