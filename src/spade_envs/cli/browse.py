@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from spade_envs.cli.figures import FIGURE_COLUMNS, figures_json, figures_row, played
 from spade_envs.cli.stores import (
     find,
     is_file,
@@ -19,6 +20,7 @@ from spade_envs.cli.stores import (
 
 if TYPE_CHECKING:
     from spade_envs.store import EnvStore
+    from spade_envs.store.plays import Cell, Figures
     from spade_envs.types import Record, Report
 
 
@@ -54,7 +56,7 @@ def list_command(store: str | None, skill: str | None, withdrawn: bool, as_json:
 @click.option("--source", "with_source", is_flag=True, help="Print the source and nothing else.")
 @json_option
 def show_command(ref: str, store: str | None, with_source: bool, as_json: bool) -> None:
-    """Show one environment: manifest, gates, source; of a file, what it declares.
+    """Show one environment: manifest, gates, plays, source; of a file, what it declares.
 
     Exit code 1 if the version was changed after publishing.
     """
@@ -72,19 +74,50 @@ def show_command(ref: str, store: str | None, with_source: bool, as_json: bool) 
     manifest = opened.manifest(record).model_dump(mode="json")
     report = opened.report(record)
     changed = _changed(opened, record)
+    plays = played(record.digest, _with_own(opened, store))
     if as_json:
         from spade_envs.gates import report_to_json
 
-        document = {"record": row_of(record), "manifest": manifest}
-        echo_json({**document, "report": report_to_json(report), "changed": changed or None})
+        document: dict[str, Any] = {"record": row_of(record), "manifest": manifest}
+        document |= {"report": report_to_json(report), "plays": _plays_json(plays)}
+        echo_json({**document, "changed": changed or None})
     else:
         print_table(record.id, ("", ""), [*_facts(record, manifest), *_certified(report)])
         print_table("Gates", ("gate", "verdict", "what was found"), result_rows(report.results))
+        _print_plays(plays)
         where = f" --store {shlex.quote(store)}" if store is not None else ""
         click.echo(f"source: spade-envs show {record.id} --source{clean(where)}")
     if changed:
         click.echo(f"error: {clean(changed)}", err=True)
         sys.exit(FOUND)
+
+
+def _with_own(opened: EnvStore, store: str | None) -> list[EnvStore]:
+    """Return the stores whose ledgers may tell of an environment, its own first."""
+    if store is not None:
+        return [opened]
+    return [opened, *(each for each in readable_stores(None) if each.root != opened.root)]
+
+
+def _plays_json(plays: dict[Cell, Figures]) -> list[dict[str, Any]]:
+    return [
+        {"policy": cell.policy, "hint": cell.hint, "level": cell.level, **figures_json(figures)}
+        for cell, figures in plays.items()
+    ]
+
+
+def _print_plays(plays: dict[Cell, Figures]) -> None:
+    """Print one table for each player and kind of hint."""
+    from spade_envs.cli.output import print_table
+
+    for policy, hint in dict.fromkeys((cell.policy, cell.hint) for cell in plays):
+        rows = [
+            ("any" if cell.level is None else cell.level, *figures_row(figures))
+            for cell, figures in plays.items()
+            if (cell.policy, cell.hint) == (policy, hint)
+        ]
+        title = f"Plays of {policy or 'unnamed players'}, {hint} hints (95 % intervals)"
+        print_table(title, ("level", *FIGURE_COLUMNS), rows)
 
 
 def _changed(store: EnvStore, record: Record) -> str:

@@ -7,8 +7,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from spade_envs.intervals import Interval
-    from spade_envs.store.plays import Figures
+    from spade_envs.store import EnvStore
+    from spade_envs.store.plays import Cell, Figures
 
 
 class Levels(click.types.StringParamType):
@@ -66,6 +69,23 @@ def figures_row(figures: Figures) -> tuple[str, ...]:
         rate(figures.regret, figures.regret_interval, signed=True),
         rate(figures.mean_return, None),
     )
+
+
+def played(digest: str, stores: Iterable[EnvStore]) -> dict[Cell, Figures]:
+    """Return what the ledgers of some stores say about one environment, by player and level."""
+    from spade_envs.store.plays import Figures, PlayReader
+
+    found: dict[Cell, Figures] = {}
+    for opened in stores:
+        for cell, figures in PlayReader(opened.root).cells().items():
+            if cell.digest == digest:
+                found[cell] = found.get(cell, Figures()).plus(figures)
+    return dict(sorted(found.items(), key=_place))
+
+
+def _place(item: tuple[Cell, Figures]) -> tuple[str, str, int]:
+    cell = item[0]
+    return cell.policy, cell.hint, -1 if cell.level is None else cell.level
 
 
 def rate(value: float | None, interval: Interval | None, *, signed: bool = False) -> str:

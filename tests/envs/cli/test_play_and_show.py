@@ -11,6 +11,7 @@ from envs.store.kit import add
 from spade_envs.cli.main import cli
 from spade_envs.gates import GATES_VERSION
 from spade_envs.store import open_store
+from spade_envs.store.plays import Plays, PlayWriter
 from spade_train.cli import main as train_cli
 
 SOLUTION = SUMS.index("    def solution")
@@ -69,6 +70,33 @@ def test_the_command_that_show_names_works_as_printed(store):
     assert out.splitlines()[-1] == (
         "source: spade-envs show spade/maze-v0 --source --store 'my store'"
     )
+
+
+def test_show_tells_what_plays_came_to_by_player_hint_and_level(store):
+    digest = store.get("maze").digest
+    shown = {"digest": digest, "plays": 4, "hinted": 4, "pairs": 4}
+    PlayWriter(store.root).append(
+        [
+            Plays(**shown, policy="b", level=1, successes=1, hinted_successes=3),
+            Plays(**shown, policy="b", level=0, successes=3, hinted_successes=3, both=3),
+            Plays(**shown, policy="b", level=0, hint="strategy:0123456789ab"),
+            Plays(digest=digest, policy="a", plays=2, successes=1),
+            Plays(digest=f"sha256:{7:064x}", policy="other", plays=2),
+        ]
+    )
+    code, out, _ = run("show", "maze", "--store", store.root, "--json")
+    plays = json.loads(out)["plays"]
+    assert code == 0
+    assert [(p["policy"], p["hint"], p["level"], p["plays"]) for p in plays] == [
+        ("a", "instance", None, 2),
+        ("b", "instance", 0, 4),
+        ("b", "instance", 1, 4),
+        ("b", "strategy:0123456789ab", 0, 4),
+    ]
+    assert [p["regret"] for p in plays] == [None, 0.0, 0.5, 0.0]
+    text = run("show", "maze", "--store", store.root)[1]
+    assert "Plays of b, strategy:0123456789ab hints" in " ".join(text.split())
+    assert "other" not in text
 
 
 def test_show_names_the_gates_that_certified(store):
