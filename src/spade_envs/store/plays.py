@@ -11,7 +11,7 @@ import hashlib
 import os
 import re
 import uuid
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, NamedTuple
@@ -147,9 +147,27 @@ class Figures:
             both=self.both if paired else None,
         )
 
-    def plus(self, line: Plays | Figures) -> Figures:
+    @classmethod
+    def of(cls, lines: Sequence[Plays]) -> Figures:
+        """Return what some lines of a ledger say together."""
+        return cls(
+            plays=sum([line.plays for line in lines]),
+            successes=sum([line.successes for line in lines]),
+            returns=sum([line.returns for line in lines]),
+            squares=_squares([line.squares for line in lines if line.plays]),
+            hinted=sum([line.hinted for line in lines]),
+            hinted_successes=sum([line.hinted_successes for line in lines]),
+            hinted_returns=sum([line.hinted_returns for line in lines]),
+            hinted_squares=_squares([line.hinted_squares for line in lines if line.hinted]),
+            pairs=sum([line.pairs for line in lines]),
+            both=sum([line.both for line in lines]),
+            hints=tuple(sorted({line.hint for line in lines if line.hinted})),
+        )
+
+    def plus(self, more: Plays | Figures) -> Figures:
         """Return the figures with some plays more."""
-        hints = line.hints if isinstance(line, Figures) else (line.hint,) * bool(line.hinted)
+        line = more if isinstance(more, Figures) else Figures.of([more])
+        hints = line.hints
         known = set(hints) <= set(self.hints)
         return Figures(
             plays=self.plays + line.plays,
@@ -166,6 +184,9 @@ class Figures:
         )
 
 
+_DECODER = msgspec.json.Decoder(Plays)
+
+
 class Cell(NamedTuple):
     """Whose plays of what."""
 
@@ -174,6 +195,11 @@ class Cell(NamedTuple):
     level: int | None
     """None where a line sums up several levels or tells none."""
     hint: str
+
+
+def _squares(sums: Sequence[float | None]) -> float | None:
+    known = [each for each in sums if each is not None]
+    return sum(known) if len(known) == len(sums) else None
 
 
 def _sum(first: float | None, second: float | None, plays: int) -> float | None:
@@ -306,15 +332,19 @@ class PlayReader:
         return at
 
     def _take(self, data: bytes) -> None:
+        groups: dict[Cell, list[Plays]] = {}
         for raw in data.splitlines():
             line = _decoded(raw)
             if line is None:
                 self.passed_over += 1
             elif self._wants(line) and self._is_new(line):
                 cell = Cell(line.digest, line.policy, line.level, line.hint)
-                self._cells[cell] = self._cells.get(cell, Figures()).plus(line)
-                before = self._figures.get(line.digest, Figures())
-                self._figures[line.digest] = before.plus(line)
+                groups.setdefault(cell, []).append(line)
+        for cell, lines in groups.items():
+            found = Figures.of(lines)
+            self._cells[cell] = self._cells.get(cell, Figures()).plus(found)
+            before = self._figures.get(cell.digest, Figures())
+            self._figures[cell.digest] = before.plus(found)
 
     def _wants(self, line: Plays) -> bool:
         mine = self._policy is None or line.policy == self._policy
@@ -341,7 +371,7 @@ def _changed(now: tuple[int, int] | None, inode: int, read: int) -> bool:
 
 def _decoded(raw: bytes) -> Plays | None:
     try:
-        line = msgspec.json.decode(raw, type=Plays)
+        line = _DECODER.decode(raw)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return None
     return line if line.sound else None
