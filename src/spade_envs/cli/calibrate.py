@@ -13,9 +13,9 @@ from spade_envs.cli.stores import (
     Finite,
     find,
     json_option,
+    plays_root,
     readable_stores,
     store_option,
-    writable_store,
 )
 
 if TYPE_CHECKING:
@@ -152,7 +152,8 @@ def _targets(
         )
     found, without = [], []
     for opened, record in chosen.values():
-        told, text = _hint(opened, record, hint)
+        root = plays_root(opened, store)
+        told, text = _hint(root, record, hint)
         if hint == "strategy" and text is None:
             without.append(record.id)
             continue
@@ -162,7 +163,7 @@ def _targets(
                 digest=record.digest,
                 source=opened.source(record),
                 interface=opened.interface(record),
-                ledger=_ledger(opened, store),
+                ledger=root,
                 hint=told,
                 text=text,
             )
@@ -186,24 +187,14 @@ def _records(refs: Sequence[str], store: str | None) -> list[tuple[EnvStore, Rec
     ]
 
 
-def _hint(opened: EnvStore, record: Record, hint: str) -> tuple[str, str | None]:
+def _hint(root: Path, record: Record, hint: str) -> tuple[str, str | None]:
     """Return what the ledger calls the hint, and its text if it is not the environment's own."""
     if hint == "instance":
         return hint, None
     from spade_envs.store.strategies import newest
 
-    strategy = newest(opened.root, record.digest)
+    strategy = newest(root, record.digest)
     return (hint, None) if strategy is None else (strategy.hint, strategy.text)
-
-
-def _ledger(opened: EnvStore, store: str | None) -> Path:
-    """Return the root of the store that notes the plays; the starter store is a part of us."""
-    from spade_envs.store import starter_path
-
-    starter = starter_path()
-    if store is None and starter is not None and opened.root.resolve() == starter.resolve():
-        return writable_store(None).root
-    return opened.root
 
 
 def _play(calibration: Calibration) -> tuple[dict[str, int], int, bool]:

@@ -99,6 +99,19 @@ def readable_stores(store: str | None) -> list[EnvStore]:
     return found
 
 
+def plays_root(opened: EnvStore, store: str | None) -> Path:
+    """Return the root of the store that notes plays and hints of a store's environments.
+
+    The starter store is a part of this package or its checkout, so yours does, unless it is named.
+    """
+    from spade_envs.store import starter_path
+
+    starter = starter_path()
+    if store is None and starter is not None and opened.root.resolve() == starter.resolve():
+        return writable_store(None).root
+    return opened.root
+
+
 def find(ref: str, store: str | None, *, withdrawn: bool = False) -> tuple[EnvStore, Record]:
     """Return the first store that holds `ref`, and its record.
 

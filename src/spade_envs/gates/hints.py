@@ -35,7 +35,7 @@ Place = tuple[str, int | str]
 
 def hint_withholds_answer(subject: Subject) -> Finding:
     """L4.1: the hint does not hold the answer, in whatever spelling."""
-    if not subject.interface.has_hint:
+    if not subject.has_hint:
         return skipped(NO_HINT)
     if not subject.has_reference:
         return skipped(NO_REFERENCE)
@@ -151,7 +151,7 @@ def _tells_all(
 
 def hint_copy_earns_nothing(subject: Subject) -> Finding:
     """L4.2: an agent that copies from the hint stays at the floor."""
-    if not subject.interface.has_hint:
+    if not subject.has_hint:
         return skipped(NO_HINT)
     warning: Finding | None = None
     highest = 0.0

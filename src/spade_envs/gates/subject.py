@@ -59,6 +59,9 @@ class Subject:
     context: Context = field(default_factory=Context)
     results: list[GateResult] = field(default_factory=list)
     """What the gates before this one said."""
+    written: Callable[[int, int], str] | None = None
+    """Gives the hint of a level and a seed that somebody else wrote, to be judged in place of the
+    environment's own."""
 
     def __post_init__(self) -> None:
         self._first_seed = int(self.source.sha256[:7], 16)
@@ -246,12 +249,19 @@ class Subject:
             self._starts.setdefault((level, seed), start)
         return {seed: self._solutions[level, seed] for seed in wanted}
 
+    @property
+    def has_hint(self) -> bool:
+        """Whether there are hints to judge."""
+        return self.written is not None or self.interface.has_hint
+
     def hints(self, level: int, seeds: Sequence[int]) -> dict[int, str]:
         """Return the hints right after reset, asked for once and kept, without those that fail.
 
         Raises:
             StalledError: a hint took too long.
         """
+        if self.written is not None:
+            return {seed: self.written(level, seed) for seed in seeds}
         missing = [seed for seed in seeds if (level, seed) not in self._hints]
         for seed, answer in ask_hints(self.plain, level, missing).items():
             self._hints[level, seed] = answer

@@ -50,7 +50,7 @@ _GENERIC = frozenset(_GENERIC_WORDS.split())
 
 def hint_helps(subject: Subject) -> Finding:
     """L4.3: the hint says something that the agent is not shown; with an agent, that it helps."""
-    if not subject.interface.has_hint:
+    if not subject.has_hint:
         return skipped(NO_HINT)
     if subject.context.agent is not None:
         return _measured(subject, subject.context.agent)
