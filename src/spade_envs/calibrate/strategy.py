@@ -86,15 +86,21 @@ def write_strategy(
         bad = [result for result in results if result.outcome not in ("pass", "warn")]
         done.append(Try(text=text, results=results, reason="; ".join(r.message for r in bad)))
         if not bad:
-            strategy = Strategy(
-                digest=digest,
-                text=text,
-                model=policy.name[:300],
-                prompt=prompt_id(),
-                gates_version=GATES_VERSION,
-                verdicts={r.gate: "warn" if r.outcome == "warn" else "pass" for r in results},
-                written_at=now().strftime("%Y-%m-%dT%H:%M:%SZ"),
-            )
+            strategy = _strategy(policy.name, digest, text, results, now())
             return Written(strategy=strategy, tries=tuple(done))
         tried, why = text, list(bad)
     return Written(strategy=None, tries=tuple(done))
+
+
+def _strategy(
+    model: str, digest: str, text: str, results: tuple[GateResult, ...], at: datetime
+) -> Strategy:
+    return Strategy(
+        digest=digest,
+        text=text,
+        model=model[:300],
+        prompt=prompt_id(),
+        gates_version=GATES_VERSION,
+        verdicts={r.gate: "warn" if r.outcome == "warn" else "pass" for r in results},
+        written_at=at.strftime("%Y-%m-%dT%H:%M:%SZ"),
+    )
