@@ -167,7 +167,7 @@ class Provenance(_Model):
     seed: Annotated[int, Field(ge=0)] | None = None
     """Seed of the designer's sampling."""
     parents: tuple[DigestText, ...] = ()
-    """Digests of environments that the designer was shown."""
+    """Digests of the environments that the designer made it of."""
     run: Line | None = None
 
     @classmethod

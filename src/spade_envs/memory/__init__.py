@@ -12,13 +12,14 @@ from __future__ import annotations
 
 from spade_envs.memory.embedders import Embedder, make_embedder
 from spade_envs.memory.memory import Memory, Neighbour, open_memory, rebuild_memory
-from spade_envs.memory.recall import Material, recall
+from spade_envs.memory.recall import Material, Recall, recall
 
 __all__ = [
     "Embedder",
     "Material",
     "Memory",
     "Neighbour",
+    "Recall",
     "make_embedder",
     "open_memory",
     "rebuild_memory",

@@ -130,6 +130,9 @@ class Flow:
             self._filling = self._filling or not self._open
             if not self._filling:
                 return False
+            # Batches end at multiples of their size, so that a run that was stopped makes the same.
+            if self._open and attempt // self._width != min(self._open) // self._width:
+                return False
         if len(self._open) >= self._width:
             return False
         if self._drawn is None or self._drawn.attempt != attempt:

@@ -1,7 +1,8 @@
 """`generate`: a stream of certified environments and of refused designs.
 
-Attempt i is a pure function of the settings and of i. Every answer is on disk before anything is
-made of it, every outcome before it is yielded, so a run may be killed at any point.
+Without a desk, attempt i is a pure function of the settings and of i; with one, also of what the
+store held when it was asked for, which is kept beside the ledger. Every answer is on disk before
+anything is made of it, every outcome before it is yielded, so a run may be killed at any point.
 """
 
 from __future__ import annotations
@@ -13,10 +14,12 @@ from typing import TYPE_CHECKING, TypedDict, Unpack
 from spade_envs.corpus import Corpus
 from spade_envs.design.brief import choose_skills
 from spade_envs.design.clients import Policy, Price
+from spade_envs.design.modes import PARENTS, choose_modes
 from spade_envs.errors import ConfigError
 from spade_envs.gates import check
 from spade_envs.pipeline.budget import Budget
 from spade_envs.pipeline.design import Check
+from spade_envs.pipeline.desk import Desk
 from spade_envs.pipeline.plan import Plan
 from spade_envs.pipeline.run import Progress, Run
 from spade_envs.store import EnvStore
@@ -37,6 +40,8 @@ class DesignSettings(TypedDict, total=False):
     """Most tokens per completion, >= 1."""
     repair_turns: int
     """How often a refused design goes back to the designer with the evidence, >= 0."""
+    prompt_tokens: int
+    """Longest prompt of a design, by `design.length.estimate`."""
 
 
 def generate(
@@ -56,6 +61,8 @@ def generate(
     checker: Check | None = None,
     budget: Budget | None = None,
     price: Price | None = None,
+    modes: Sequence[str] = (),
+    desk: Desk | None = None,
     **design: Unpack[DesignSettings],
 ) -> Iterator[Record | Rejection]:
     """Yield the outcomes of attempts, in their order, until `count` environments are certified.
@@ -78,6 +85,9 @@ def generate(
         checker: what checks a source instead of `gates.check`, for tests.
         budget: an attempt begins only if its longest answers are covered; those begun are finished.
         price: of tokens, for a budget in dollars.
+        modes: sorts of design to rotate through (`design.modes.MODES`); by the skill if empty.
+        desk: of this store; chooses briefs by what it holds. A run that was stopped takes its
+            choices from the ledger. Modes that start from parents get one if there is none.
         design: what decides what is designed, see `DesignSettings`.
 
     Raises:
@@ -87,8 +97,14 @@ def generate(
     budget = budget or Budget()
     limit = _limit(count, max_attempts, budget, price)
     _at_least_one(count=count, workers=workers, block=block, max_attempts=limit)
+    wanted = choose_skills(skills, kinds)
+    chosen = choose_modes(modes, wanted)
+    if desk is None and any(mode in PARENTS for mode in chosen):
+        desk = Desk(store)
     plan = Plan(
-        skills=choose_skills(skills, kinds),
+        skills=wanted,
+        modes=chosen,
+        desk=desk,
         corpus=corpus,
         designer=designer.name,
         **design,

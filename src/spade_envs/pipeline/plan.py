@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from spade_envs.corpus import Corpus, Cursor
 from spade_envs.design.brief import (
@@ -14,10 +14,15 @@ from spade_envs.design.brief import (
     skill_of_attempt,
 )
 from spade_envs.design.clients import CompletionRequest
+from spade_envs.design.length import PROMPT_TOKENS, fit
+from spade_envs.design.modes import mode_of_attempt, plain_mode, skills_of
 from spade_envs.design.prompting import prompt_version, render_prompt
+from spade_envs.design.skills import kind_of
 from spade_envs.errors import ConfigError
 from spade_envs.gates import GATES_VERSION
-from spade_envs.types import Brief, Completion, Json, Message, Skill
+from spade_envs.pipeline.choice import Choice
+from spade_envs.pipeline.desk import Desk, Task, with_tools
+from spade_envs.types import Brief, Completion, Json, Message, Mode, Passage, Skill
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,12 +37,19 @@ class Plan:
     temperature: float = 0.8
     max_tokens: int = 4096
     repair_turns: int = 0
+    modes: tuple[Mode, ...] = ()
+    """Sorts of design to rotate through; empty leaves it to the skill."""
+    prompt_tokens: int = PROMPT_TOKENS
+    """Longest prompt of a design, by `design.length.estimate`."""
+    desk: Desk | None = field(default=None, compare=False, repr=False)
+    """Who chooses with a view to the store; None goes by the rotations alone."""
     gates: str = GATES_VERSION
 
     def __post_init__(self) -> None:
         for name, least in (
             ("seed", 0),
             ("max_tokens", 1),
+            ("prompt_tokens", 1),
             ("repair_turns", 0),
             ("temperature", 0),
         ):
@@ -51,8 +63,11 @@ class Plan:
             "corpus": self.corpus.fingerprint if self.corpus else None,
             "designer": self.designer,
             "gates": self.gates,
+            "desk": self.desk.settings if self.desk else {},
             "max_tokens": self.max_tokens,
+            "modes": list(self.modes),
             "prompt": prompt_version(),
+            "prompt_tokens": self.prompt_tokens,
             "repair_turns": self.repair_turns,
             "seed": self.seed,
             "skills": list(self.skills),
@@ -68,17 +83,67 @@ class Plan:
     def cursor(self, attempt: int) -> Cursor:
         """Return the place in the corpus that an attempt draws from."""
         fingerprint = self.corpus.fingerprint if self.corpus else ""
-        return Cursor(seed=self.seed, position=attempt, corpus=fingerprint)
+        position = self.choice(attempt).position
+        return Cursor(seed=self.seed, position=position, corpus=fingerprint)
+
+    def choice(self, attempt: int) -> Choice:
+        """Return what an attempt asks for; with a desk, as the store was when it was asked first.
+
+        Raises:
+            ClientError: the embedder of the desk's memory failed.
+        """
+        mode, skill = self._mode_and_skill(attempt)
+        plain = Choice(
+            attempt=attempt,
+            position=attempt,
+            skill=skill,
+            challenge=challenge_of_attempt(self.seed, attempt),
+            mode=mode,
+        )
+        if self.desk is None:
+            return with_tools(plain, self.seed)
+        task = Task(
+            key=self.key,
+            seed=self.seed,
+            skills=self.skills,
+            corpus=self.corpus,
+            free=not self.modes,
+        )
+        return self.desk.choice(plain, task)
 
     def brief(self, attempt: int) -> Brief:
-        """Return what an attempt asks for."""
-        passage = self.corpus.draw(self.cursor(attempt))[0] if self.corpus else None
-        return build_brief(
-            passage,
+        """Return what an attempt asks for, as the designer gets it.
+
+        Raises:
+            ConfigError: the prompt cannot be made to fit.
+        """
+        choice = self.choice(attempt)
+        parents = self.desk.parents(choice) if self.desk else ()
+        mode = choice.mode if parents is not None else plain_mode(kind_of(choice.skill))
+        whole = build_brief(
+            self._passage(attempt),
             seed=derive_seed("brief", self.seed, attempt),
-            skill=skill_of_attempt(self.seed, attempt, self.skills),
-            challenge=challenge_of_attempt(self.seed, attempt),
+            skill=choice.skill,
+            challenge=choice.challenge,
+            examples=self.desk.examples(choice) if self.desk else (),
+            avoid=choice.avoid,
+            mode=mode,
+            parents=parents or (),
+            domain=choice.domain,
+            task=choice.task,
         )
+        return fit(whole, self.prompt_tokens)
+
+    def _mode_and_skill(self, attempt: int) -> tuple[Mode, Skill]:
+        if not self.modes:
+            skill = skill_of_attempt(self.seed, attempt, self.skills)
+            return plain_mode(kind_of(skill)), skill
+        mode, before = mode_of_attempt(self.seed, attempt, self.modes)
+        fitting = [skill for skill in self.skills if skill in skills_of(mode)]
+        return mode, skill_of_attempt(self.seed, before, fitting)
+
+    def _passage(self, attempt: int) -> Passage | None:
+        return self.corpus.draw(self.cursor(attempt))[0] if self.corpus else None
 
     def request(
         self, attempt: int, turn: int = 0, messages: tuple[Message, ...] = ()
@@ -96,14 +161,18 @@ class Plan:
     def provenance(self, attempt: int, turn: int, completion: Completion) -> dict[str, Json]:
         """Return where an environment comes from, in the fields of `manifest.Provenance`."""
         request_seed = derive_seed("sample", self.seed, attempt, turn)
+        choice = self.choice(attempt)
+        asked = ("mode", "challenge", "domain", "task", "examples")
+        asked_for = {name: getattr(choice, name) for name in asked}
         sampling: dict[str, Json] = {
+            **{name: value for name, value in asked_for.items() if value},
             "max_tokens": self.max_tokens,
             "prompt": prompt_version(),
             "seed": request_seed,
             "temperature": self.temperature,
             "turn": turn,
         }
-        passage = self.brief(attempt).passage
+        passage = self._passage(attempt)
         return {
             "designer": {"model": _line(completion.model) or "unnamed", "sampling": sampling},
             "passage": passage
@@ -116,6 +185,7 @@ class Plan:
                 "title": _line(passage.title),
             },
             "seed": self.seed,
+            "parents": list(choice.parents),
             "run": self.tag(attempt),
         }
 

@@ -197,7 +197,20 @@ class Run:
 
     def _known(self, source: EnvSource) -> bool:
         # With repairs the gates' findings are part of the next request, so they are always needed.
-        return self.plan.repair_turns == 0 and self.seen.twin(source) is not None
+        if self.plan.repair_turns:
+            return False
+        return self.seen.twin(source) is not None or self._too_near(source) is not None
+
+    def _too_near(self, source: EnvSource) -> str | None:
+        """Return why a source is too much like another environment of the store, if it is."""
+        desk = self.plan.desk
+        found = desk.too_near(source) if desk is not None else None
+        if desk is None or found is None:
+            return None
+        return (
+            f"{found.record.id} is {1 - found.similarity:.2f} from it in what is said, "
+            f"and {desk.apart} is the least (--apart)"
+        )
 
     def _finish(self, design: Design) -> Record | Rejection:
         """Publish or refuse a design, and note it in the ledger."""
@@ -212,10 +225,12 @@ class Run:
                 return self._accept(design, twin.record)  # killed between store and ledger
             how = "the same text" if twin.exact else "the same program in other words"
             return self._refuse(design, "novelty", f"{twin.record.id} has {how}")
+        if (why := self._too_near(design.source)) is not None:
+            return self._refuse(design, "novelty", why)
         if design.report is None or not design.report.accepted:
             return self._refuse(design, "gates", _why(design))
         provenance = self.plan.provenance(design.attempt, design.request.turn, design.completion)
-        skill = self.plan.brief(design.attempt).skill
+        skill = self.plan.choice(design.attempt).skill
         try:
             record = self.store.add(
                 design.source,
@@ -227,6 +242,8 @@ class Run:
         except Withdrawn as error:
             return self._refuse(design, "novelty", str(error))
         self.seen.add(record, design.source)
+        if self.plan.desk is not None:
+            self.plan.desk.note(record, design.source)
         return self._accept(design, record)
 
     def _accept(self, design: Design, record: Record) -> Record:
@@ -260,7 +277,7 @@ class Run:
             stage=stage,
             reason=reason,
             cursor=self.plan.cursor(design.attempt).as_json(),
-            skill=self.plan.brief(design.attempt).skill.value,
+            skill=self.plan.choice(design.attempt).skill.value,
             turn=design.request.turn,
             failed=tuple(result.gate for result in failures),
             process=self._process,
