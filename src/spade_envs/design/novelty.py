@@ -12,12 +12,15 @@
 It keeps constants, structure, the order of statements, the names of the contract (`reset`, `step`,
 `state` and so on), names of decorated functions and their parameters, keyword names, names that
 come from elsewhere, and docstrings of decorated functions.
+
+`shape_hash` is coarser: equal, too, if statements stand in another order, and whatever is said.
 """
 
 from __future__ import annotations
 
 import ast
 import hashlib
+from collections.abc import Iterator
 from typing import Any
 
 from spade_envs import api
@@ -29,6 +32,7 @@ _IGNORED_FIELDS = frozenset(
     {"ctx", "type_comment", "type_params", "kind", "type_ignores", "asname"}
 )
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+_BODIES = frozenset({"body", "orelse", "finalbody", "handlers", "cases"})
 _SCOPES = (*_FUNCTIONS, ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 
 
@@ -45,6 +49,58 @@ def ast_hash(source: EnvSource) -> str:
     except RecursionError:
         return source.sha256
     return hashlib.sha256(form.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def shape_hash(source: EnvSource) -> str:
+    """Return the hexadecimal sha256 of the statements of a program, whatever their order.
+
+    A statement keeps its kind, operators, numbers, and names of the contract, of builtins and of
+    imports; names of the file's own, of keywords and parameters, and every text become one. It is
+    weak evidence, since `a - b` is taken for `b - a`. For code that does not parse, or is nested
+    too deep, it is the hash of the text.
+    """
+    tree = parse_python(source.code)
+    if isinstance(tree, Problem):
+        return source.sha256
+    arguments = {node.arg for node in ast.walk(tree) if isinstance(node, ast.arg)}
+    named = {node.name for node in ast.walk(tree) if isinstance(node, _FUNCTIONS)}
+    own = (_own_names(tree) | arguments | named) - _KEPT
+    try:
+        lines = sorted(_shape(node, own) for node in ast.walk(tree) if isinstance(node, ast.stmt))
+    except RecursionError:
+        return source.sha256
+    form = "\n".join(line for line in lines if line)
+    return hashlib.sha256(form.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def _shape(statement: ast.stmt, own: set[str]) -> str:
+    """Return the head of a statement without what it holds as a body; empty if it does nothing."""
+    if isinstance(statement, ast.Pass | ast.Import | ast.ImportFrom):
+        return ""
+    if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant):
+        return ""
+    return " ".join(_words(statement, own))
+
+
+def _words(node: ast.AST, own: set[str]) -> Iterator[str]:
+    if isinstance(node, ast.Constant) and isinstance(node.value, str | bytes):
+        yield "text"
+        return
+    if isinstance(node, ast.JoinedStr):
+        inner = [" ".join(_words(v, own)) for v in node.values if not isinstance(v, ast.Constant)]
+        yield from ("text", *sorted(inner))
+        return
+    yield type(node).__name__
+    if isinstance(node, ast.Constant):
+        yield repr(node.value)
+    for field, value in ast.iter_fields(node):
+        if field in ("id", "attr") and isinstance(value, str):
+            yield "own" if value in own else value
+        if field in ("annotation", "returns") or (isinstance(node, ast.stmt) and field in _BODIES):
+            continue
+        for item in value if isinstance(value, list) else [value]:
+            if isinstance(item, ast.AST) and not isinstance(item, ast.expr_context):
+                yield from _words(item, own)
 
 
 class _Normal:

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spade_envs.design.novelty import ast_hash
+from spade_envs.design.novelty import ast_hash, shape_hash
 from spade_envs.design.prompting import example_source
 from spade_envs.types import EnvSource
 
@@ -134,3 +134,31 @@ def test_renaming_every_attribute_changes_nothing(names):
         )
     code = code.replace(names[3] + '[:1] == ["order"]', names[3] + '[:1] == ["order"]')
     assert digest(code) == digest(example_source("text"))
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "same"),
+    [
+        ("        a = 1\n        b = 2\n", "        b = 2\n        a = 1\n", True),
+        ("        a = 1\n        b = 2\n", "        c = 1\n        d = 2\n", True),
+        ("        a = 1\n        b = 2\n", "        a = 1\n        b = 3\n", False),
+        ("return f'{x} of {y}'", "return f'out of {y}, {x}'", True),
+        ("return x + y", "return x * y", False),
+        ("return x + y", "return abs(x + y)", False),
+        ("return x + y", "return x + y\n        return 0", False),
+    ],
+)
+def test_the_shape_passes_over_order_names_and_texts_alone(old, new, same):
+    head = "class A:\n    def reset(self, x, y):\n"
+    one, other = (
+        EnvSource(code=head + (code if code.startswith(" ") else f"        {code}\n"))
+        for code in (old, new)
+    )
+    assert (shape_hash(one) == shape_hash(other)) is same
+
+
+def test_the_shape_of_what_does_not_parse_is_that_of_its_text():
+    broken = EnvSource(code="class (")
+    assert shape_hash(broken) == broken.sha256
+    deep = EnvSource(code="x = " + "-" * 3000 + "1")
+    assert len(shape_hash(deep)) == 64
