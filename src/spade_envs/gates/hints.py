@@ -24,6 +24,7 @@ from spade_envs.gates.thresholds import (
 )
 from spade_envs.gates.trace import Trace, clip
 from spade_envs.gates.withheld import is_call, leaves, secrets_of
+from spade_envs.types import ResetOutcome, StepOutcome
 
 NO_HINT = "it has no hint()"
 MAX_TOKENS = 80
@@ -62,6 +63,24 @@ def hint_withholds_answer(subject: Subject) -> Finding:
         if told is not None:
             return told
     return passed("the hint does not hold the answer")
+
+
+def tells(hints: Mapping[int, str], solutions: Mapping[int, Sequence[str]]) -> str:
+    """Return which secret stands at one place in most hints; empty if none does.
+
+    The rule of L4.1 for hints and references that are known already. Too few instances tell
+    nothing.
+
+    Args:
+        hints: by seed.
+        solutions: the reference's actions of the same seeds.
+    """
+    traces = [
+        Trace(0, seed, ResetOutcome(), tuple((said, StepOutcome()) for said in actions))
+        for seed, actions in solutions.items()
+        if actions
+    ]
+    return next((name for name, secret in secrets_of(traces) if _stands(hints, secret)), "")
 
 
 def _stands(

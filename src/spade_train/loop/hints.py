@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
+from spade_envs.gates.hints import tells
+from spade_envs.gates.thresholds import HINT_SEEDS
 from spade_train.batch import World
 from spade_train.hint_information import hint_information
 from spade_train.loop.state import LiveEnv
 from spade_train.rollouts.jobs import Played
 from spade_train.types import HintInformation, as_json, from_json
 
-_INSTANCES = 4
+_INSTANCES = HINT_SEEDS
 """Instances of an environment whose hints are read; each is compared with all others."""
 
 
@@ -56,12 +58,19 @@ def hint_metrics(envs: Iterable[LiveEnv]) -> dict[str, float]:
 
 
 def _information(played: list[Played]) -> HintInformation:
+    told = tells(
+        {place: each.hint for place, each in enumerate(played)},
+        {place: each.solution for place, each in enumerate(played)},
+    )
     return hint_information(
-        [each.hint for each in played], [list(each.solution) for each in played]
+        [each.hint for each in played],
+        [list(each.solution) for each in played],
+        withheld=not told,
     )
 
 
 def _joined(gates: HintInformation | None, shown: HintInformation) -> HintInformation:
     if gates is None:
         return shown
-    return replace(shown, reader_success=gates.reader_success, withheld=gates.withheld)
+    withheld = gates.withheld and shown.withheld
+    return replace(shown, reader_success=gates.reader_success, withheld=withheld)
