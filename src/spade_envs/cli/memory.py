@@ -48,7 +48,7 @@ def search_command(
 
     New environments are embedded first. Fewer than -k are shown if there are fewer.
     """
-    memories = _memories(readable_stores(store), embedder)
+    memories = refreshed(readable_stores(store), embedder)
     found = [each for memory in memories for each in memory.search(text, k, skill=skill)]
     _show(memories, found, k, as_json=as_json)
 
@@ -72,7 +72,7 @@ def similar_command(
     else:
         opened, record = find(ref, store)
         source, own = opened.source(record), record.digest
-    memories = _memories(stores, embedder)
+    memories = refreshed(stores, embedder)
     row = next((v for m in memories if own and (v := m.vector(own)) is not None), None)
     if row is None:
         row = memories[0].embed_source(source)
@@ -102,7 +102,7 @@ def map_command(html: str | None, embedder: str | None, store: str | None, as_js
     from spade_envs.store.plays import PlayReader
 
     path = page_to_write(html)
-    (memory,) = _memories(readable_stores(store)[:1], embedder)
+    (memory,) = refreshed(readable_stores(store)[:1], embedder)
     found = map_of(memory, PlayReader(memory.store.root).figures())
     if as_json:
         names = ("store", "embedder", "share", "left_out")
@@ -131,7 +131,7 @@ def remembering(total: int | None = None) -> Any:
     return bar, show
 
 
-def _memories(stores: Iterable[EnvStore], embedder: str | None) -> list[Memory]:
+def refreshed(stores: Iterable[EnvStore], embedder: str | None) -> list[Memory]:
     """Return the refreshed memories of some stores, all of one embedder.
 
     A further store whose memory is of another embedder is left out, and that is said. The starter
