@@ -28,6 +28,7 @@ BENCHMARKS = (
     "corpus",
     "memory",
     "completions",
+    "diversity",
 )
 """In the order in which they run: those that fork plain children come first."""
 

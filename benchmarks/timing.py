@@ -30,6 +30,7 @@ class Scale:
         programs: environments that are put through the gates.
         depths: how deep the gates look.
         seeds: episodes that the gates play for each level.
+        written: environments that nano writes in each run.
         corpus_mib: size of the corpus that is indexed, in MiB, >= 33 (less is not indexed on disk).
         vectors: environments in the memory.
         questions: that the memory is asked.
@@ -46,6 +47,7 @@ class Scale:
     vectors: int = 100_000
     questions: int = 200
     corpus_mib: int = 256
+    written: int = 200
 
 
 TINY = Scale(
@@ -60,6 +62,7 @@ TINY = Scale(
     vectors=200,
     questions=3,
     corpus_mib=33,
+    written=3,
 )
 """Runs everything once; the figures mean nothing."""
 

@@ -13,6 +13,7 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.append(str(ROOT))  # `benchmarks` is in the repository only, not installed
 
 from benchmarks import __main__ as program  # noqa: E402
+from benchmarks.diversity import effective  # noqa: E402
 from benchmarks.timing import TINY, Claim, Result, Scale, Series, interleave  # noqa: E402
 
 CLAIMS = {
@@ -26,10 +27,16 @@ CLAIMS = {
     "corpus": {500, 2.0},
     "memory": {20_000.0, 60.0, 5.0, 0.95},
     "completions": {1.0},
+    "diversity": {1.5},
 }
 
 
-@pytest.mark.parametrize("name", CLAIMS)
+SLOW = {"diversity"}
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[pytest.mark.slow] * (name in SLOW)) for name in CLAIMS]
+)
 def test_a_benchmark_measures_every_contender_once_and_judges_by_its_bar(name):
     result = program.run(name, TINY)
 
@@ -38,6 +45,13 @@ def test_a_benchmark_measures_every_contender_once_and_judges_by_its_bar(name):
     assert {len(one.samples) for one in result.series} == {1}
     assert all(one.median > 0 for one in result.series)
     assert {claim.bar for claim in result.claims} == CLAIMS[name]
+
+
+@pytest.mark.parametrize(
+    ("items", "expected"), [("aaaa", 1.0), ("abcd", 4.0), ("aabb", 2.0), ("aaab", 1.7548)]
+)
+def test_effective_numbers_count_what_is_equally_frequent(items, expected):
+    assert effective(items) == pytest.approx(expected, abs=1e-4)
 
 
 @pytest.mark.parametrize(
