@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from spade_envs.cli.brief import brief_options, make_desk
 from spade_envs.cli.models import MODELS, open_model, server_options
 from spade_envs.cli.stores import Finite, Licence, json_option, store_option, writable_store
 
@@ -81,6 +82,7 @@ if TYPE_CHECKING:
     show_default=True,
     help="SPDX identifier of the results.",
 )
+@brief_options
 @server_options
 @click.option("--html", metavar="FILE", help="Where the page about the run goes.")
 @store_option
@@ -120,6 +122,8 @@ def generate_command(
     page, paid = page_to_write(html), None if price is None else Price.parse(price)
     writer = open_model(spec, model=model if designer else None, **server)
     documents, opened = open_corpus(corpus), writable_store(store)
+    asked = {name: settings.pop(name) for name in ("parents", "memory", "apart")}
+    desk = make_desk(opened, modes=settings["modes"], **asked)
     night = _Night(writer, opened, paid, page, as_json=as_json)
     outcomes = generate(
         writer,
@@ -130,6 +134,7 @@ def generate_command(
         budget=limits,
         price=paid,
         progress=night.note,
+        desk=desk,
         **settings,
     )
     night.run(outcomes, count)

@@ -34,6 +34,7 @@ FOUND, USAGE, MACHINERY, INTERRUPTED = 1, 2, 3, 130
 
 _COMMANDS: Mapping[str, tuple[str, str]] = {
     "generate": ("generate", "Let a designer write environments and register those that pass."),
+    "brief": ("brief", "Print what a designer would be asked, and its length in tokens."),
     "runs": ("runs", "Tell what generate runs made, refused and took."),
     "check": ("check", "Run the gates on anything and say what is wrong."),
     "add": ("add", "Check a file and register it."),

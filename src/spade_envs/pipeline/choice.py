@@ -47,13 +47,13 @@ class Choices:
     Args:
         store: whose ledger keeps them.
         key: name of the run.
+        keep: write new choices into the ledger; to look at briefs, nothing need be written.
     """
 
-    def __init__(self, store: EnvStore, key: str) -> None:
+    def __init__(self, store: EnvStore, key: str, *, keep: bool = True) -> None:
         name = f"briefs-{key}.jsonl"
-        self._path = store.root / FOLDER / name
+        self._keep, self._path = keep, store.root / FOLDER / name
         refuse_links(store.root, FOLDER, name)
-        self._path.parent.mkdir(exist_ok=True)
         try:
             raw = read_file(store.root, f"{FOLDER}/{name}", max_bytes=_MAX_BYTES)
         except FileNotFoundError:
@@ -65,7 +65,11 @@ class Choices:
                 self.by_attempt.setdefault(choice.attempt, choice)
 
     def add(self, choice: Choice) -> None:
-        """Note a choice; it is on disk when this returns."""
+        """Note a choice; it is on disk when this returns, if it is to be kept."""
+        self.by_attempt[choice.attempt] = choice
+        if not self._keep:
+            return
+        self._path.parent.mkdir(exist_ok=True)
         data = msgspec.json.encode(choice) + b"\n"
         flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
         with open(os.open(self._path, flags, 0o644), "ab") as file:
@@ -73,7 +77,6 @@ class Choices:
             file.flush()
             os.fsync(file.fileno())
         self._torn = False
-        self.by_attempt[choice.attempt] = choice
 
 
 def _read(raw: bytes) -> Choice | None:

@@ -19,6 +19,7 @@ from spade_envs.design.skills import kind_of
 from spade_envs.errors import ConfigError, StoreError
 from spade_envs.memory import Memory, Neighbour, Recall, recall
 from spade_envs.memory.embedders.base import Vectors, embed
+from spade_envs.memory.recall import describe
 from spade_envs.pipeline.choice import Choice, Choices
 from spade_envs.pipeline.parents import (
     Candidates,
@@ -61,6 +62,7 @@ class Desk:
         candidates: passages to choose from, >= 1.
         apart: least distance (1 - cosine, in [0, 1]) of a new environment from all others.
         named: digests of the environments to take as parents; the whole store if empty.
+        keep: note choices in the store's ledger, so that a run can go on with them.
 
     Raises:
         ConfigError: a setting is out of range.
@@ -75,12 +77,13 @@ class Desk:
         candidates: int = 8,
         apart: float = 0.0,
         named: Sequence[str] = (),
+        keep: bool = True,
     ) -> None:
         if candidates < 1 or not 0 <= apart <= 1:
             raise ConfigError("candidates must be >= 1, and apart in [0, 1]")
         self.store, self.memory, self.apart = store, memory, apart
         self._recall, self._candidates = recall or Recall(), candidates
-        self._named = tuple(named)
+        self._named, self._keep = tuple(named), keep
         self._plays = PlayReader(store.root)
         self._lock = threading.Lock()  # the memory is asked by the threads that check sources
         self._passages: dict[int, Vectors] = {}
@@ -103,7 +106,7 @@ class Desk:
             task: settings of the run; one desk serves one run at a time.
         """
         if self._open is None or self._open[0] != task.key:
-            choices = Choices(self.store, task.key)
+            choices = Choices(self.store, task.key, keep=self._keep)
             self._open = task.key, choices, _Counts()
             for each in choices.by_attempt.values():
                 self._open[2].add(each)
@@ -167,8 +170,12 @@ class Desk:
             settings=settings,
         )
         short = [r for r in shown.examples if self._short(r) is not None]
+        known = {record.digest: record for record in self._records()} if choice.parents else {}
+        own = tuple(describe(known[digest]) for digest in choice.parents if digest in known)
         return msgspec.structs.replace(
-            choice, examples=tuple(record.digest for record in short), avoid=shown.avoid
+            choice,
+            examples=tuple(record.digest for record in short),
+            avoid=tuple(line for line in shown.avoid if not line.startswith(own)),
         )
 
     def _with_parents(self, plain: Choice, task: Task, counts: _Counts) -> Choice:
