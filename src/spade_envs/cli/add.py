@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from spade_envs.cli.many import run_options
-from spade_envs.cli.stores import Licence, json_option, store_option, writable_store
+from spade_envs.cli.stores import Licence, json_option, novelty_option, store_option, writable_store
 
 if TYPE_CHECKING:
     from spade_envs.interop.bring import Brought
@@ -25,6 +25,7 @@ LICENCE = "MIT"
 @click.option("--skill", "skills", multiple=True, help="What it exercises; may be repeated.")
 @click.option("--licence", type=Licence(), help=f"SPDX identifier. [default: {LICENCE}]")
 @run_options
+@novelty_option
 @store_option
 @json_option
 def add_command(
@@ -33,19 +34,21 @@ def add_command(
     title: str | None,
     skills: tuple[str, ...],
     licence: str | None,
+    novelty: str | None,
     store: str | None,
     as_json: bool,
     **settings: Any,
 ) -> None:
     """Check FILE and register it in the store; exit code 1 if the gates refuse it.
 
-    It must not repeat an environment of the store, but for versions of its own --name. What is
-    there already keeps its version: licence, title and skills are corrected if they are given, and
-    a certificate of older gates is renewed.
+    It must not repeat an environment of the store (--novelty), but for versions of its own --name.
+    What is there already keeps its version: licence, title and skills are corrected if they are
+    given, and a certificate of older gates is renewed.
     """
     from dataclasses import replace
 
     from spade_envs.cli import many
+    from spade_envs.cli.door import open_door
     from spade_envs.cli.main import FOUND
     from spade_envs.errors import NotCertified, Withdrawn
     from spade_envs.ids import check_name
@@ -57,7 +60,9 @@ def add_command(
     if name is not None:
         check_name(name)
     opened = writable_store(store)
-    context = many.with_context(into=opened, **settings)
+    door = open_door(opened, novelty, jobs=settings["jobs"])
+    into = opened if door.thresholds.program else None
+    context = many.with_context(into=into, **settings)
     del context["jobs"]
     target = replace(of_file(Path(file), label=file), name=name, licence=LICENCE)
     entry = Entry(checked=check_target(target, **context))
@@ -66,7 +71,9 @@ def add_command(
         sys.exit(FOUND)
     texts: Any = {"licence": licence, "skills": skills or None, "title": title}
     try:
-        brought = bring(entry.checked, opened, provenance={"method": "hand-written"}, **texts)
+        brought = bring(
+            entry.checked, opened, provenance={"method": "hand-written"}, door=door, **texts
+        )
     except (NotCertified, Withdrawn) as error:
         if not as_json:
             raise

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from spade_envs.cli.many import run_options
-from spade_envs.cli.stores import Licence, json_option, store_option, writable_store
+from spade_envs.cli.stores import Licence, json_option, novelty_option, store_option, writable_store
 
 if TYPE_CHECKING:
     from spade_envs.interop.bring import Brought
@@ -21,11 +21,13 @@ if TYPE_CHECKING:
     "--licence", type=Licence(), help="SPDX identifier. [default: what is known, else unknown]"
 )
 @run_options
+@novelty_option
 @store_option
 @json_option
 def import_command(
     targets: tuple[str, ...],
     licence: str | None,
+    novelty: str | None,
     store: str | None,
     as_json: bool,
     **settings: Any,
@@ -37,14 +39,19 @@ def import_command(
     gates. Exit code 1 if anything is refused, 2 if a target does not exist.
     """
     from spade_envs.cli import many
+    from spade_envs.cli.door import open_door
     from spade_envs.cli.main import FOUND, INTERRUPTED, USAGE
     from spade_envs.cli.output import echo_json, print_table
     from spade_envs.interop.bring import bring_all
 
     opened = writable_store(store)
+    door = open_door(opened, novelty, jobs=settings["jobs"])
+    into = opened if door.thresholds.program else None
     with many.terminable():
-        run = many.check_many(targets, store, depth="standard", into=opened, **settings)
-    outcomes = bring_all([entry.checked for entry in run.entries], opened, licence=licence)
+        run = many.check_many(targets, store, depth="standard", into=into, **settings)
+    outcomes = bring_all(
+        [entry.checked for entry in run.entries], opened, licence=licence, door=door
+    )
     rows = [_row(*pair) for pair in zip(run.entries, outcomes, strict=True)]
     if as_json:
         echo_json(rows)

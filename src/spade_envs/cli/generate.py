@@ -12,7 +12,14 @@ import click
 
 from spade_envs.cli.brief import brief_options, make_desk
 from spade_envs.cli.models import MODELS, open_model, server_options
-from spade_envs.cli.stores import Finite, Licence, json_option, store_option, writable_store
+from spade_envs.cli.stores import (
+    Finite,
+    Licence,
+    json_option,
+    novelty_option,
+    store_option,
+    writable_store,
+)
 
 if TYPE_CHECKING:
     from spade_envs.design.clients import Policy, Price
@@ -85,6 +92,7 @@ if TYPE_CHECKING:
 @brief_options
 @server_options
 @click.option("--html", metavar="FILE", help="Where the page about the run goes.")
+@novelty_option
 @store_option
 @json_option
 def generate_command(
@@ -96,6 +104,7 @@ def generate_command(
     price: str | None,
     skills: str | None,
     html: str | None,
+    novelty: str | None,
     store: str | None,
     as_json: bool,
     **settings: Any,
@@ -106,6 +115,7 @@ def generate_command(
     answer is asked for twice. With --json every outcome is one line. Exit code 0 if --count were
     accepted (without --count: if any was), 1 if fewer, 130 if interrupted.
     """
+    from spade_envs.cli.door import thresholds
     from spade_envs.cli.main import FOUND
     from spade_envs.cli.output import page_to_write
     from spade_envs.corpus import open_corpus
@@ -134,6 +144,7 @@ def generate_command(
         budget=limits,
         price=paid,
         progress=night.note,
+        novelty=thresholds(novelty),
         desk=desk,
         **settings,
     )

@@ -30,6 +30,16 @@ def json_option(command: F) -> F:
     return click.option("--json", "as_json", is_flag=True, help="Print JSON to stdout.")(command)
 
 
+def novelty_option(command: F) -> F:
+    """Add `--novelty THRESHOLDS`."""
+    text = (
+        "Distances up to which another environment of the store is repeated, such as "
+        "embedding=0.05,behaviour=off; or off. They go into the manifest. [default: "
+        "embedding=0.2,behaviour=0.1]"
+    )
+    return click.option("--novelty", metavar="DISTANCES", help=text)(command)
+
+
 class Finite(click.FloatRange):
     """A number in a range; `nan` and `inf`, which `float` reads, are refused."""
 

@@ -8,14 +8,15 @@ from dataclasses import dataclass, replace
 from spade_envs.errors import ConfigError, Corrupt, NotCertified, SandboxError, Withdrawn
 from spade_envs.gates.context import Fingerprint
 from spade_envs.gates.originality import nearest
-from spade_envs.ids import EnvId
+from spade_envs.ids import NAMESPACE, EnvId
 from spade_envs.interop.fingerprints import keep, play
 from spade_envs.interop.frameworks import library_of
 from spade_envs.interop.known import same_environment
 from spade_envs.interop.run import Checked
 from spade_envs.interop.target import Target
+from spade_envs.novelty import Door
 from spade_envs.store import EnvStore
-from spade_envs.types import Json, Record, Report
+from spade_envs.types import EnvSource, Json, Record, Report
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,6 +64,7 @@ def bring(
     skills: Sequence[str] | None = None,
     title: str | None = None,
     provenance: Mapping[str, Json] | None = None,
+    door: Door | None = None,
 ) -> Brought:
     """Register an accepted target.
 
@@ -76,6 +78,8 @@ def bring(
         skills: what it exercises; none by default.
         title: one line for people; that of the target by default.
         provenance: where it comes from; by default that it was imported from the target.
+        door: of the store; what repeats another environment there is not registered. One that
+            plays a library is not compared, since such sources are alike by design.
 
     Raises:
         NotCertified: it cannot be brought in; the message says why.
@@ -92,20 +96,49 @@ def bring(
         again = store.renew(there, report, licence=licence, skills=skills, title=title)
         notes = ["was there already", *_changes(there, again, before, report.gates_version)]
         return Brought(record=again, note="; ".join(notes))
+    origin = dict(_imported(target) if provenance is None else provenance)
+    if door is not None and target.library is None:
+        origin["novelty"] = _let_in(door, target, source)
     record = store.add(
         source,
         report,
-        _imported(target) if provenance is None else provenance,
+        origin,
         name=target.name,
         skills=skills or (),
         title=title or target.title,
         licence=licence or target.licence,
     )
+    if door is not None:
+        door.add(record, source)
     return Brought(record=record)
 
 
+def _let_in(door: Door, target: Target, source: EnvSource) -> Json:
+    """Return what the door says about a target that is new, as plain JSON.
+
+    Raises:
+        NotCertified: it repeats an environment that it is not the next version of.
+    """
+    own = target.label if target.name is None else f"{NAMESPACE}/{target.name}-v"
+    verdict = door.judge(
+        source,
+        but=lambda it: same_environment(own, it) or same_environment(target.label, it),
+    )
+    if verdict.refused is not None:
+        name = _name(verdict.refused.record.id)
+        raise NotCertified(
+            f"{target.label}: it is not new: {verdict.refused.reason}; write another task, or, if "
+            f"it is the next version of that, name it so (add --name {name})"
+        )
+    return verdict.as_json()
+
+
 def bring_all(
-    checked: Sequence[Checked], store: EnvStore, *, licence: str | None = None
+    checked: Sequence[Checked],
+    store: EnvStore,
+    *,
+    licence: str | None = None,
+    door: Door | None = None,
 ) -> Iterator[Brought | str]:
     """Register what passed, in order; yield what is in the store now, or why it is not.
 
@@ -116,11 +149,13 @@ def bring_all(
         checked: the targets with their reports.
         store: where to.
         licence: SPDX identifier; what is known of each target by default.
+        door: see `bring`.
 
     Raises:
         StoreError: the store cannot be written to.
     """
-    alone = sum(one.accepted and one.target.library is None for one in checked) < 2
+    alone = door is not None and not door.thresholds.program
+    alone = alone or sum(one.accepted and one.target.library is None for one in checked) < 2
     before: list[Fingerprint] = []
     for one in checked:
         try:
@@ -130,7 +165,7 @@ def bring_all(
             if twin is not None:
                 yield f"L5.1: it repeats {twin[0].name}: {twin[1]}; write another task"
                 continue
-            brought = bring(one, store, licence=licence)
+            brought = bring(one, store, licence=licence, door=door)
         except (NotCertified, Withdrawn, ConfigError, Corrupt) as error:
             yield str(error).removeprefix(f"{one.target.label}: ")
             continue

@@ -169,6 +169,8 @@ class Provenance(_Model):
     parents: tuple[DigestText, ...] = ()
     """Digests of the environments that the designer made it of."""
     run: Line | None = None
+    novelty: dict[str, JsonValue] | None = None
+    """Thresholds of novelty in force when it was registered, and how near the nearest was."""
 
     @classmethod
     def read(cls, fields: dict[str, Any]) -> Provenance:

@@ -62,7 +62,9 @@ class Near:
 
     @property
     def reason(self) -> str:
-        """One line that names the environment, the step and the distance."""
+        """One line that names the environment, the step and, where it measures, the distance."""
+        if self.step in ("text", "program"):
+            return f"{self.record.id} {_HOW[self.step]}"
         end = f"({self.step} distance {self.distance:.3f}, at most {self.threshold:g} is a repeat)"
         return f"{self.record.id} {_HOW[self.step]} {end}"
 

@@ -17,6 +17,7 @@ from spade_envs.design.clients import Policy, Price
 from spade_envs.design.modes import PARENTS, choose_modes
 from spade_envs.errors import ConfigError
 from spade_envs.gates import check
+from spade_envs.novelty import Door, Thresholds
 from spade_envs.pipeline.budget import Budget
 from spade_envs.pipeline.design import Check
 from spade_envs.pipeline.desk import Desk
@@ -42,6 +43,8 @@ class DesignSettings(TypedDict, total=False):
     """How often a refused design goes back to the designer with the evidence, >= 0."""
     prompt_tokens: int
     """Longest prompt of a design, by `design.length.estimate`."""
+    novelty: Thresholds
+    """How near to another environment of the store a new one may be (docs/novelty.md)."""
 
 
 def generate(
@@ -110,7 +113,8 @@ def generate(
         **design,
     )
     gates = checker or partial(check, sandbox=sandbox)
-    run = Run(plan, designer, store, gates, licence, budget=budget, price=price)
+    door = Door(store, plan.novelty, sandbox=sandbox)
+    run = Run(plan, designer, store, gates, licence, budget=budget, price=price, door=door)
     return run.stream(count, limit, block, workers, progress)
 
 

@@ -20,6 +20,7 @@ from spade_envs.design.prompting import prompt_version, render_prompt
 from spade_envs.design.skills import kind_of
 from spade_envs.errors import ConfigError
 from spade_envs.gates import GATES_VERSION
+from spade_envs.novelty import Thresholds
 from spade_envs.pipeline.choice import Choice
 from spade_envs.pipeline.desk import Desk, Task, with_tools
 from spade_envs.types import Brief, Completion, Json, Message, Mode, Passage, Skill
@@ -43,6 +44,8 @@ class Plan:
     """Longest prompt of a design, by `design.length.estimate`."""
     desk: Desk | None = field(default=None, compare=False, repr=False)
     """Who chooses with a view to the store; None goes by the rotations alone."""
+    novelty: Thresholds = field(default_factory=Thresholds)
+    """How near to another environment a new one may be."""
     gates: str = GATES_VERSION
 
     def __post_init__(self) -> None:
@@ -66,6 +69,7 @@ class Plan:
             "desk": self.desk.settings if self.desk else {},
             "max_tokens": self.max_tokens,
             "modes": list(self.modes),
+            "novelty": str(self.novelty),
             "prompt": prompt_version(),
             "prompt_tokens": self.prompt_tokens,
             "repair_turns": self.repair_turns,

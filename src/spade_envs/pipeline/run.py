@@ -10,13 +10,13 @@ from dataclasses import dataclass, field
 
 from spade_envs.design.clients import Policy, Price, Usage
 from spade_envs.errors import NotFound, Withdrawn
+from spade_envs.novelty import Door
 from spade_envs.pipeline.answers import Answers
 from spade_envs.pipeline.budget import Budget
 from spade_envs.pipeline.design import Check, Design
 from spade_envs.pipeline.flow import Flow
 from spade_envs.pipeline.ledger import Ledger, Line
 from spade_envs.pipeline.plan import Plan
-from spade_envs.pipeline.seen import Seen
 from spade_envs.store import EnvStore
 from spade_envs.types import EnvSource, Record, Rejection, RejectionStage
 
@@ -72,13 +72,14 @@ class Run:
         *,
         budget: Budget = Budget(),  # noqa: B008 - frozen
         price: Price | None = None,
+        door: Door | None = None,
     ) -> None:
         self.plan, self.policy, self.store = plan, policy, store
         self.checker, self.licence = checker, licence
         self.budget, self.price = budget, price
         self.ledger = Ledger(store, plan.key)
         self.answers = Answers(store, plan.key, self.ledger.__contains__)
-        self.seen = Seen(store)
+        self.door = door or Door(store, plan.novelty)
         self._process, self._began = uuid.uuid4().hex[:12], time.monotonic()
         self._before: dict[int, Record | Rejection] = {}
         self._tally = _Tally()
@@ -199,7 +200,7 @@ class Run:
         # With repairs the gates' findings are part of the next request, so they are always needed.
         if self.plan.repair_turns:
             return False
-        return self.seen.twin(source) is not None or self._too_near(source) is not None
+        return self.door.glance(source) is not None or self._too_near(source) is not None
 
     def _too_near(self, source: EnvSource) -> str | None:
         """Return why a source is too much like another environment of the store, if it is."""
@@ -219,17 +220,21 @@ class Run:
             return Rejection(stage="client", reason=design.error, attempt=design.attempt)
         if design.source is None:
             return self._refuse(design, "parse", design.error)
-        twin = self.seen.twin(design.source)
+        twin = self.door.glance(design.source)
         if twin is not None:
-            if twin.exact and self._run_of(twin.record) == self.plan.tag(design.attempt):
+            mine = self.plan.tag(design.attempt)
+            if twin.step == "text" and self._run_of(twin.record) == mine:
                 return self._accept(design, twin.record)  # killed between store and ledger
-            how = "the same text" if twin.exact else "the same program in other words"
-            return self._refuse(design, "novelty", f"{twin.record.id} has {how}")
+            return self._refuse(design, "novelty", twin.reason)
         if (why := self._too_near(design.source)) is not None:
             return self._refuse(design, "novelty", why)
         if design.report is None or not design.report.accepted:
             return self._refuse(design, "gates", _why(design))
+        verdict = self.door.judge(design.source)
+        if verdict.refused is not None:
+            return self._refuse(design, "novelty", verdict.refused.reason)
         provenance = self.plan.provenance(design.attempt, design.request.turn, design.completion)
+        provenance["novelty"] = verdict.as_json()
         skill = self.plan.choice(design.attempt).skill
         try:
             record = self.store.add(
@@ -241,7 +246,7 @@ class Run:
             )
         except Withdrawn as error:
             return self._refuse(design, "novelty", str(error))
-        self.seen.add(record, design.source)
+        self.door.add(record, design.source)
         if self.plan.desk is not None:
             self.plan.desk.note(record, design.source)
         return self._accept(design, record)
