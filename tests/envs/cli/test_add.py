@@ -132,3 +132,24 @@ def test_nothing_is_written_into_the_starter_store_by_accident(place, monkeypatc
     result = CliRunner().invoke(cli, [word.format(**values) for word in words])
     assert "is the starter store of this checkout" in str(result.exception)
     assert (ROOT / "envstore" / "index.jsonl").read_bytes() == before
+
+
+def test_novelty_is_judged_by_the_thresholds_given_and_noted_in_the_manifest(tmp_path):
+    (tmp_path / "sums.py").write_text(SUMS)
+    other = SUMS.replace("class Sums", "class Gaps").replace("Add two", "Subtract")
+    other = other.replace("{self.a} + {self.b // 10 * 10}", "{self.a} - {self.b // 10 * 10}")
+    other = other.replace("self.a + self.b", "self.a - self.b").replace("a} + {", "a} - {")
+    (tmp_path / "gaps.py").write_text(other)
+    assert run("add", "sums.py", "--store", "novel", cwd=tmp_path)[0] == 0
+    gaps = ("add", "gaps.py", "--store", "novel")
+    code, out, _ = run(*gaps, "--novelty", "behaviour=0.9", "--json", cwd=tmp_path)
+    reason = json.loads(out)["reason"]
+    assert (code, "behaviour distance" in reason, "at most 0.9" in reason) == (1, True, True)
+    code, _, err = run(*gaps, "--novelty", "0.9", cwd=tmp_path)
+    assert (code, "write embedding=" in err) == (2, True)
+    code, out, err = run(*gaps, "--json", cwd=tmp_path)
+    assert code == 0, err
+    store = open_store(tmp_path / "novel")
+    noted = store.manifest(store.get(json.loads(out)["id"])).provenance.novelty
+    assert noted["thresholds"] == "embedding=0.2,behaviour=0.1"
+    assert noted["behaviour"]["distance"] > 0.3
