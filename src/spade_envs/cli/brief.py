@@ -34,7 +34,7 @@ _OPTIONS = (
         "parents",
         metavar="ID",
         multiple=True,
-        help="What mutate, harden, ease and cross start from. [default: chosen from the store]",
+        help="What mutate, harden, ease, cross start from; may be repeated. [default: by figures]",
     ),
     click.option(
         "--memory/--no-memory",
@@ -106,7 +106,13 @@ def make_desk(
 @click.command("brief")
 @click.option("--corpus", default="pydoc", show_default=True, help="As for generate; or none.")
 @click.option("--skills", help="Comma-separated; every skill by default.")
-@click.option("--kind", "kinds", type=click.Choice(["text", "tool"]), multiple=True)
+@click.option(
+    "--kind",
+    "kinds",
+    type=click.Choice(["text", "tool"]),
+    multiple=True,
+    help="Kind of environment; may be repeated; both by default.",
+)
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True)
 @click.option("--attempt", type=click.IntRange(0), default=0, show_default=True, help="Which one.")
 @click.option("--tokenizer", metavar="FOLDER", help="Count with this model's tokenizer.json.")

@@ -24,7 +24,7 @@ from spade_envs.pipeline.desk import Desk
 from spade_envs.pipeline.plan import Plan
 from spade_envs.pipeline.run import Progress, Run
 from spade_envs.store import EnvStore
-from spade_envs.types import EnvKind, Record, Rejection, Skill
+from spade_envs.types import EnvKind, Mode, Record, Rejection, Skill
 
 if TYPE_CHECKING:
     from spade_envs.sandbox import Sandbox
@@ -89,8 +89,7 @@ def generate(
         budget: an attempt begins only if its longest answers are covered; those begun are finished.
         price: of tokens, for a budget in dollars.
         modes: sorts of design to rotate through (`design.modes.MODES`); by the skill if empty.
-        desk: of this store; chooses briefs by what it holds. A run that was stopped takes its
-            choices from the ledger. Modes that start from parents get one if there is none.
+        desk: of this store; chooses briefs by what it holds. Modes with parents get one anyway.
         design: what decides what is designed, see `DesignSettings`.
 
     Raises:
@@ -102,20 +101,27 @@ def generate(
     _at_least_one(count=count, workers=workers, block=block, max_attempts=limit)
     wanted = choose_skills(skills, kinds)
     chosen = choose_modes(modes, wanted)
-    if desk is None and any(mode in PARENTS for mode in chosen):
-        desk = Desk(store)
-    plan = Plan(
-        skills=wanted,
-        modes=chosen,
-        desk=desk,
-        corpus=corpus,
-        designer=designer.name,
-        **design,
-    )
+    plan = _plan(designer, corpus, wanted, chosen, desk or _desk_for(chosen, store), design)
     gates = checker or partial(check, sandbox=sandbox)
     door = Door(store, plan.novelty, sandbox=sandbox)
     run = Run(plan, designer, store, gates, licence, budget=budget, price=price, door=door)
     return run.stream(count, limit, block, workers, progress)
+
+
+def _plan(
+    designer: Policy,
+    corpus: Corpus | None,
+    skills: tuple[Skill, ...],
+    modes: tuple[Mode, ...],
+    desk: Desk | None,
+    design: DesignSettings,
+) -> Plan:
+    name = designer.name
+    return Plan(skills=skills, modes=modes, desk=desk, corpus=corpus, designer=name, **design)
+
+
+def _desk_for(modes: Sequence[Mode], store: EnvStore) -> Desk | None:
+    return Desk(store) if any(mode in PARENTS for mode in modes) else None
 
 
 def _limit(
