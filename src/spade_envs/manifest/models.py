@@ -10,8 +10,10 @@ from pydantic import (
     ConfigDict,
     Field,
     JsonValue,
+    SerializerFunctionWrapHandler,
     StringConstraints,
     ValidationError,
+    model_serializer,
     model_validator,
 )
 
@@ -171,6 +173,14 @@ class Provenance(_Model):
     run: Line | None = None
     novelty: dict[str, JsonValue] | None = None
     """Thresholds of novelty in force when it was registered, and how near the nearest was."""
+
+    @model_serializer(mode="wrap")
+    def _write(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        # Manifests from before novelty was noted keep their bytes, and so their seals.
+        written: dict[str, Any] = write(self)
+        if self.novelty is None:
+            del written["novelty"]
+        return written
 
     @classmethod
     def read(cls, fields: dict[str, Any]) -> Provenance:

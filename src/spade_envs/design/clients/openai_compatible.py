@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from spade_envs.design.clients.base import CompletionRequest, complete_one
 from spade_envs.design.clients.guided import guide
 from spade_envs.design.clients.pace import Pace
-from spade_envs.design.clients.replies import NoReply, read_answer, read_stream
+from spade_envs.design.clients.replies import NoReply, read_answer, read_stream, whole_answer
 from spade_envs.design.clients.usage import CHARS_PER_TOKEN
 from spade_envs.errors import ClientError, ConfigError, MissingExtra
 from spade_envs.types import Completion, Message
@@ -153,7 +153,10 @@ class OpenAICompatiblePolicy:
         def ask() -> Completion:
             deadline = time.monotonic() + self._timeout_s
             answer = self._client.chat.completions.create(**fields)
-            return read_stream(answer, name, deadline) if self._stream else read_answer(answer)
+            if not self._stream:
+                return read_answer(answer)
+            whole = whole_answer(answer)
+            return read_stream(answer, name, deadline) if whole is None else read_answer(whole)
 
         found: Completion = self._retried(ask, reserved)
         if found.prompt_tokens is not None and found.completion_tokens is not None:

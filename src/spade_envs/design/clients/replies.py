@@ -36,6 +36,31 @@ def read_answer(answer: Any) -> Completion:
     )
 
 
+def whole_answer(stream: Any) -> Any | None:
+    """Return the answer of a server that was asked for a stream and sent it in one piece instead.
+
+    Args:
+        stream: of the SDK.
+
+    Returns:
+        An answer as `read_answer` takes it; None if the server does stream.
+
+    Raises:
+        NoReply: it is no JSON of a chat completion.
+    """
+    response = getattr(stream, "response", None)
+    if response is None or "application/json" not in response.headers.get("content-type", ""):
+        return None
+    from openai.types.chat import ChatCompletion
+
+    try:
+        return ChatCompletion.model_validate_json(response.read())
+    except ValueError as error:
+        raise NoReply("it answered something other than a chat completion") from error
+    finally:
+        response.close()
+
+
 def read_stream(chunks: Iterable[Any], model: str, deadline: float) -> Completion:
     """Return the completion in a streamed answer of the SDK.
 
