@@ -73,4 +73,7 @@ def _print(found: StoreStats) -> None:
         for level, (mean, low, high) in curve.plain.items():
             what = f"{curve.policy or 'unnamed'} at level {level}"
             rows.append(("success", what, f"{mean:.2f} {low:.2f}..{high:.2f}"))
+        for level, (mean, low, high) in curve.regret.items():
+            what = f"{curve.policy or 'unnamed'} at level {level}"
+            rows.append(("regret", what, f"{mean:+.2f} {low:+.2f}..{high:+.2f}"))
     print_table("", ("figure", "of", "value"), rows)

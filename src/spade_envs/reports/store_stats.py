@@ -38,6 +38,8 @@ class Curve:
     plain: Mapping[int, Interval]
     """By level: mean and ends of the 95 % interval of success without the hint."""
     with_hint: Mapping[int, Interval]
+    regret: Mapping[int, Interval]
+    """By level: success with the hint minus success without, of environments played both ways."""
 
     def as_json(self) -> dict[str, Json]:
         """Return the curve as plain JSON."""
@@ -47,6 +49,7 @@ class Curve:
             "hinted": self.hinted,
             "success": {str(level): list(rate) for level, rate in self.plain.items()},
             "hinted_success": {str(level): list(rate) for level, rate in self.with_hint.items()},
+            "regret": {str(level): list(gain) for level, gain in self.regret.items()},
         }
 
 
@@ -168,6 +171,7 @@ def played_of(cells: Mapping[Cell, Figures]) -> Played:
     by_digest: dict[str, Figures] = {}
     hinted: dict[str, Figures] = {}
     by_level: dict[str, dict[int, Figures]] = {}
+    both_ways: dict[str, dict[int, Figures]] = {}
     for cell, figures in sorted(cells.items(), key=lambda item: item[0].digest):
         own = cell.hint == INSTANCE
         by_digest[cell.digest] = by_digest.get(cell.digest, Figures()).plus(figures)
@@ -177,9 +181,14 @@ def played_of(cells: Mapping[Cell, Figures]) -> Played:
             levels = by_level.setdefault(cell.policy, {})
             told = figures if own else Figures(plays=figures.plays, successes=figures.successes)
             levels[cell.level] = levels.get(cell.level, Figures()).plus(told)
+            if told.plays and told.hinted:
+                levels = both_ways.setdefault(cell.policy, {})
+                levels[cell.level] = levels.get(cell.level, Figures()).plus(told)
     rates = (figures.success for figures in by_digest.values())
     regrets = (figures.regret for figures in hinted.values())
-    curves = [_curve(policy, levels) for policy, levels in by_level.items()]
+    curves = [
+        _curve(policy, levels, both_ways.get(policy, {})) for policy, levels in by_level.items()
+    ]
     return Played(
         environments=len(by_digest),
         success=tuple(sorted(rate for rate in rates if rate is not None)),
@@ -188,7 +197,7 @@ def played_of(cells: Mapping[Cell, Figures]) -> Played:
     )
 
 
-def _curve(policy: str, levels: Mapping[int, Figures]) -> Curve:
+def _curve(policy: str, levels: Mapping[int, Figures], both: Mapping[int, Figures]) -> Curve:
     found = sorted(levels.items())
     return Curve(
         policy=policy,
@@ -198,6 +207,8 @@ def _curve(policy: str, levels: Mapping[int, Figures]) -> Curve:
                for n, f in found if f.plays},
         with_hint={n: (f.hinted_successes / f.hinted, *wilson(f.hinted_successes, f.hinted))
                    for n, f in found if f.hinted},
+        regret={n: (f.regret, *f.regret_interval) for n, f in sorted(both.items())
+                if f.regret is not None and f.regret_interval is not None},
     )  # fmt: skip
 
 

@@ -66,9 +66,14 @@ def test_everything_is_counted(memory):
     assert (curve.policy, curve.plays, curve.hinted) == ("m", 10, 4)
     assert curve.plain == {0: (0.5, *wilson(4, 8)), 2: (0.0, *wilson(0, 2))}
     assert curve.with_hint == {0: (0.75, *wilson(3, 4))}
+    regret, low, high = curve.regret[0]  # of the one that was played both ways
+    assert list(curve.regret) == [0]
+    assert regret == 0.5
+    assert low < 0.5 < high
     plain = found.as_json()
     assert plain["designs"] == {"acceptance": 0.5, "refused": {"L3.3": 2, "parse": 1}}
     assert plain["plays"]["curves"][0]["success"]["2"][0] == 0.0
+    assert plain["plays"]["curves"][0]["regret"]["0"][0] == 0.5
     assert plain["diversity"]["nearest"]["1"] == pytest.approx(1.0)
 
 
