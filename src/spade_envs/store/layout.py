@@ -11,7 +11,7 @@ from pathlib import Path
 from spade_envs.errors import ConfigError, Corrupt, FormatTooNew, IdError, NotFound
 from spade_envs.ids import NAMESPACE, EnvId, check_name
 from spade_envs.manifest.canonical import FORMAT, canonical_json, parse_json
-from spade_envs.store.files import publish_file, read_file
+from spade_envs.store.files import publish_file, read_file, told
 
 MARKER = "ENVSTORE.json"
 ENVS = "envs"
@@ -23,6 +23,8 @@ SOURCE = "env.py"
 REPORT = "report.json"
 TOMBSTONE = "WITHDRAWN.json"
 CARD = "CARD.md"
+SIGNATURE = "manifest.json.sig"
+QUARANTINE = "quarantine"
 
 MAX_SOURCE_BYTES = 1 << 20
 MAX_MANIFEST_BYTES = 1 << 20
@@ -33,7 +35,7 @@ MAX_TOMBSTONE_BYTES = 1 << 16
 _VERSION = re.compile(r"v(0|[1-9][0-9]{0,8})")
 _EXTRAS = {
     ".gitattributes": b"* text eol=lf\nindex.jsonl merge=union\n",
-    ".gitignore": b".cache/\n.staging/\nrejected/\n",
+    ".gitignore": b".cache/\n.staging/\nrejected/\nquarantine/\n",
 }
 
 
@@ -47,8 +49,10 @@ def create_store(root: Path) -> None:
 
     Raises:
         ConfigError: `root` holds something else.
+        StorageError: it cannot be made.
     """
-    root.mkdir(parents=True, exist_ok=True)
+    with told("made", root):
+        root.mkdir(parents=True, exist_ok=True)
     if not (root / MARKER).exists():
         if any(path.name not in (".staging", ".git", *_EXTRAS) for path in root.iterdir()):
             raise ConfigError(f"{root} is not an envstore and not empty; name a new folder")
@@ -98,9 +102,11 @@ def scan(
         known_at_ns: time in nanoseconds, compared with the folders' modification times.
     """
     found: dict[str, bool] = {}
-    for folder in _folders(root / ENVS) if _is_folder(root / ENVS) else ():
+    with told("read", root / ENVS):
+        folders = _folders(root / ENVS) if _is_folder(root / ENVS) else []
+    for folder in folders:
         trusted = known.get(folder.name) if known else None
-        if trusted and folder.stat(follow_symlinks=False).st_mtime_ns < known_at_ns:
+        if trusted and _unchanged(folder, len(trusted), known_at_ns):
             found.update(trusted)
             continue
         try:
@@ -116,7 +122,18 @@ def versions_of(root: Path, name: str) -> dict[int, bool]:
     """Return the versions of one environment, each with whether it is withdrawn, in order."""
     folder = root / ENVS / check_name(name)
     inside = _is_folder(root / ENVS) and _is_folder(folder)
-    return dict(sorted(_versions(str(folder)))) if inside else {}
+    with told("read", folder):
+        return dict(sorted(_versions(str(folder)))) if inside else {}
+
+
+def _unchanged(folder: os.DirEntry[str], versions: int, since_ns: int) -> bool:
+    """Whether a folder still holds its versions, by its time and, where it tells, by its links.
+
+    Times are no proof on their own: a clock may be set back, and copies keep times.
+    """
+    state = folder.stat(follow_symlinks=False)
+    told_links = state.st_nlink > 1  # on some file systems a folder's links say nothing
+    return state.st_mtime_ns < since_ns and not (told_links and state.st_nlink != versions + 2)
 
 
 def _is_folder(path: Path) -> bool:

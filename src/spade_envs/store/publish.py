@@ -7,6 +7,7 @@ lock, and no number is ever given to two contents.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -30,7 +31,13 @@ from spade_envs.manifest.models import (
     Tombstone,
 )
 from spade_envs.store.certificate import flaws
-from spade_envs.store.files import exchange_folder, publish_file, publish_folder, read_file
+from spade_envs.store.files import (
+    exchange_folder,
+    keep_folder,
+    publish_file,
+    publish_folder,
+    read_file,
+)
 from spade_envs.store.layout import (
     CARD,
     MANIFEST,
@@ -38,6 +45,7 @@ from spade_envs.store.layout import (
     MAX_SOURCE_BYTES,
     REJECTED,
     REPORT,
+    SIGNATURE,
     SOURCE,
     TOMBSTONE,
     version_path,
@@ -191,6 +199,7 @@ def _publish_as(root: Path, item: Draft, name: str) -> EnvId:
             if _digest_at(root, env_id) == item.digest:
                 if reason := read_tombstone(root, env_id):
                     raise Withdrawn(f"{env_id} has this content and was withdrawn: {reason}")
+                keep_folder(root, root / version_path(env_id))  # its writer may have died just now
                 return env_id
         env_id = EnvId(name, max(versions, default=-1) + 1)
         if publish_folder(root, root / version_path(env_id), item.files(env_id)):
@@ -217,11 +226,13 @@ def renew(root: Path, item: Draft, env_id: EnvId) -> None:
     """
     target = root / version_path(env_id)
     files = item.files(env_id)
-    if (target / CARD).is_file():
-        path = f"{version_path(env_id)}/{CARD}"
-        files[CARD] = read_file(root, path, max_bytes=MAX_MANIFEST_BYTES)
+    for name in (CARD, TOMBSTONE):
+        if (target / name).is_file():
+            path = f"{version_path(env_id)}/{name}"
+            files[name] = read_file(root, path, max_bytes=MAX_MANIFEST_BYTES)
     for name, data in exchange_folder(root, target, files).items():
-        publish_file(root, target / name, data)  # a tombstone that was set meanwhile
+        if name != SIGNATURE:  # it was over the manifest that is gone
+            publish_file(root, target / name, data)  # a tombstone that was set meanwhile
 
 
 def bury(root: Path, env_id: EnvId, reason: str) -> None:
@@ -235,6 +246,8 @@ def bury(root: Path, env_id: EnvId, reason: str) -> None:
         raise ConfigError("withdrawing needs a reason")
     target = root / version_path(env_id) / TOMBSTONE
     publish_file(root, target, Tombstone(reason=text).to_json())
+    if not os.path.lexists(target):  # the version's folder was exchanged in this moment
+        publish_file(root, target, Tombstone(reason=text).to_json())
 
 
 def keep_rejected(root: Path, rejection: Rejection) -> Path:

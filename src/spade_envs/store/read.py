@@ -39,7 +39,7 @@ from spade_envs.store.layout import (
     TOMBSTONE,
     version_path,
 )
-from spade_envs.types import EnvSource, Interface, Record
+from spade_envs.types import EnvSource, Interface, Record, Report
 
 _INTERFACE_KEYS = frozenset(field.name for field in fields(Interface)) - {"summary"}
 
@@ -102,6 +102,16 @@ def read_version(root: Path, env_id: EnvId) -> Version:
         data = read_file(root, f"{version_path(env_id)}/{MANIFEST}", max_bytes=MAX_MANIFEST_BYTES)
     except FileNotFoundError:
         raise NotFound(f"{where} is missing") from None
+    return parse_version(data, env_id, where)
+
+
+def parse_version(data: bytes, env_id: EnvId, where: str) -> Version:
+    """Return the verified manifest in `data`, which belongs to `env_id`; `where` names the file.
+
+    Raises:
+        FormatTooNew: a newer release wrote it.
+        Corrupt: it is unreadable or does not vouch for what it names.
+    """
     raw = parse_json(data, where)
     if isinstance(raw, dict) and isinstance(raw.get("format"), int) and raw["format"] > FORMAT:
         raise FormatTooNew(
@@ -148,14 +158,23 @@ def read_source(root: Path, env_id: EnvId, version: Version) -> EnvSource:
         data = read_file(root, path, max_bytes=MAX_SOURCE_BYTES)
     except FileNotFoundError:
         raise Corrupt(f"{root}/{path} is missing") from None
+    return parse_source(data, env_id, version, f"{root}/{path}")
+
+
+def parse_source(data: bytes, env_id: EnvId, version: Version, where: str) -> EnvSource:
+    """Return the source in `data`, verified against the manifest; `where` names the file.
+
+    Raises:
+        Corrupt: the bytes differ from what the manifest vouches for.
+    """
     if stamp(data) != version.files[SOURCE]:
-        raise Corrupt(f"{root}/{path} differs from its manifest; it was changed after publishing")
+        raise Corrupt(f"{where} differs from its manifest; it was changed after publishing")
     try:
         code = data.decode("utf-8")
     except UnicodeDecodeError:
-        raise Corrupt(f"{root}/{path} is not UTF-8") from None
+        raise Corrupt(f"{where} is not UTF-8") from None
     if "\r" in code:
-        raise Corrupt(f"{root}/{path} has CR line ends; an envstore holds LF only")
+        raise Corrupt(f"{where} has CR line ends; an envstore holds LF only")
     return EnvSource(code=code, origin=str(env_id))
 
 
@@ -170,11 +189,21 @@ def check_report(root: Path, env_id: EnvId, version: Version) -> None:
         data = read_file(root, path, max_bytes=MAX_REPORT_BYTES)
     except FileNotFoundError:
         raise Corrupt(f"{root}/{path} is missing") from None
+    parse_report(data, version, f"{root}/{path}")
+
+
+def parse_report(data: bytes, version: Version, where: str) -> Report:
+    """Return the report in `data`, which must be the one vouched for and certify the source.
+
+    Raises:
+        Corrupt: it is another one, unreadable, or does not certify the source.
+    """
     if stamp(data).sha256 != version.report.sha256:
-        raise Corrupt(f"{root}/{path} differs from its manifest; it was changed after publishing")
-    report = decode_report(data, f"{root}/{path}")
+        raise Corrupt(f"{where} differs from its manifest; it was changed after publishing")
+    report = decode_report(data, where)
     if flaw := next(flaws(report, version.files[SOURCE].sha256), ""):
-        raise Corrupt(f"{root}/{path} certifies nothing: it {flaw}")
+        raise Corrupt(f"{where} certifies nothing: it {flaw}")
+    return report
 
 
 def read_tombstone(root: Path, env_id: EnvId) -> str | None:

@@ -30,9 +30,18 @@ from spade_envs.types import Json, Report
 _TOP_FILES = frozenset(
     {layout.MARKER, layout.INDEX, layout.CATALOG, ".gitattributes", ".gitignore", "README.md"}
 )
-_TOP_FOLDERS = frozenset({layout.ENVS, layout.REJECTED, STAGING, ".cache", "ledger", ".git"})
+_TOP_FOLDERS = frozenset(
+    {layout.ENVS, layout.REJECTED, layout.QUARANTINE, STAGING, ".cache", "ledger", ".git"}
+)
 _VERSION_FILES = frozenset(
-    {layout.MANIFEST, layout.SOURCE, layout.REPORT, layout.TOMBSTONE, layout.CARD}
+    {
+        layout.MANIFEST,
+        layout.SOURCE,
+        layout.REPORT,
+        layout.TOMBSTONE,
+        layout.CARD,
+        layout.SIGNATURE,
+    }
 )
 
 
@@ -156,34 +165,42 @@ def _report(
     except Corrupt as error:
         yield Problem("report", where, str(error))
         return
-    for flaw in flaws(report, manifest.files[layout.SOURCE].sha256):
+    for flaw in report_flaws(manifest, report, data, gates):
         yield Problem("report", where, flaw)
+
+
+def report_flaws(manifest: Manifest, report: Report, data: bytes, gates: Gates) -> Iterator[str]:
+    """Yield why a report does not certify what its manifest describes, a sentence each.
+
+    Args:
+        manifest: of the version.
+        report: what `data` holds.
+        data: bytes of the report.
+        gates: see `verify`.
+    """
+    yield from flaws(report, manifest.files[layout.SOURCE].sha256)
     held = [result.gate for result in report.results]
     twice = sorted({gate for gate in held if held.count(gate) > 1})
     if twice:
-        yield Problem("report", where, f"holds {', '.join(twice)} more than once")
+        yield f"holds {', '.join(twice)} more than once"
     if report.gates_version in gates:
-        for lack in gates[report.gates_version](report):
-            yield Problem("report", where, lack)
-    yield from _summary(where, manifest.report, report, measured_in(data))
+        yield from gates[report.gates_version](report)
+    yield from _summary(manifest.report, report, measured_in(data))
     expected = manifest.interface.to_interface(report.interface.summary if report.interface else "")
     if report.interface != expected:
-        yield Problem("report", where, "was made for another interface")
+        yield "was made for another interface"
 
 
-def _summary(
-    where: str, told: ReportSummary, true: Report, measured: Mapping[str, Json]
-) -> Iterator[Problem]:
+def _summary(told: ReportSummary, true: Report, measured: Mapping[str, Json]) -> Iterator[str]:
     """Compare what a manifest repeats of its report with the report."""
     if told.gates_version != true.gates_version:
-        yield Problem("report", where, "names another version of the gates than its manifest")
+        yield "names another version of the gates than its manifest"
     if told.layers != true.layers:
-        yield Problem("report", where, "names other isolation layers than its manifest")
+        yield "names other isolation layers than its manifest"
     if told.measured != measured:
         differ = {gate for gate in (*told.measured, *measured)
                   if told.measured.get(gate) != measured.get(gate)}  # fmt: skip
-        message = f"measured other figures than its manifest says: {', '.join(sorted(differ))}"
-        yield Problem("report", where, message)
+        yield f"measured other figures than its manifest says: {', '.join(sorted(differ))}"
 
 
 def _tombstone(root: Path, path: str) -> Iterator[Problem]:

@@ -1,0 +1,87 @@
+"""What this machine noted about environments from elsewhere, in files of JSON lines.
+
+They lie in the user's own state folder, outside every store, so no remote can write to them. Lines
+are only ever added; a torn one is passed over.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TypeVar
+
+import msgspec
+
+from spade_envs.errors import StoreError
+
+T = TypeVar("T", bound=msgspec.Struct)
+
+_MAX_BYTES = 256 << 20
+
+
+def state_folder() -> Path:
+    """Return the folder of these files, `$XDG_STATE_HOME/spade-envs/trust` on Linux."""
+    from platformdirs import user_state_path
+
+    return user_state_path("spade-envs", appauthor=False) / "trust"
+
+
+def append(name: str, notes: list[msgspec.Struct]) -> None:
+    """Add notes to a file of this machine, and sync it; the file is made if it is not there.
+
+    Raises:
+        StoreError: it cannot be written to; what would be noted must not go on.
+    """
+    if not notes:
+        return
+    path = state_folder() / name
+    lines = b"".join(b"\n" + msgspec.json.encode(note) + b"\n" for note in notes)
+    flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        handle = os.open(path, flags, 0o600)
+        try:
+            while lines:
+                lines = lines[os.write(handle, lines) :]
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+    except OSError as error:
+        raise StoreError(
+            f"{path} cannot be written ({error}), and what is pulled must be noted there; free "
+            "space, or set XDG_STATE_HOME to a folder of your own"
+        ) from None
+
+
+_read: dict[Path, tuple[tuple[int, int, int], list[msgspec.Struct]]] = {}
+
+
+def notes(name: str, kind: type[T]) -> list[T]:
+    """Return the notes of a file, oldest first; empty if there is none.
+
+    Raises:
+        StoreError: the file is there and cannot be read.
+    """
+    path = state_folder() / name
+    try:
+        found = path.stat()
+        mark = (found.st_mtime_ns, found.st_size, found.st_ino)
+        if path in _read and _read[path][0] == mark:
+            return _read[path][1]  # type: ignore[return-value]
+        if found.st_size > _MAX_BYTES:
+            raise StoreError(f"{path} has more than {_MAX_BYTES} bytes; move it away")
+        data = path.read_bytes()
+    except FileNotFoundError:
+        return []
+    except OSError as error:
+        raise StoreError(f"{path} cannot be read: {error}") from None
+    decoder = msgspec.json.Decoder(kind)
+    kept: list[T] = []
+    for line in data.split(b"\n"):
+        if line:
+            try:
+                kept.append(decoder.decode(line))
+            except (msgspec.DecodeError, UnicodeDecodeError):
+                continue  # torn by a kill, or of a newer release
+    _read[path] = (mark, kept)  # type: ignore[assignment]
+    return kept

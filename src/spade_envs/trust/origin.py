@@ -1,0 +1,85 @@
+"""Which environments came from elsewhere, and from where: noted by this machine at every pull."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from urllib.parse import urlsplit, urlunsplit
+
+import msgspec
+
+from spade_envs.ids import EnvId, check_digest
+from spade_envs.store.read import clean_line
+from spade_envs.trust import journal
+
+FILE = "origins.jsonl"
+
+
+class Origin(msgspec.Struct, frozen=True, kw_only=True):
+    """Where a version came from, as noted when it was placed."""
+
+    digest: str
+    id: str
+    """In the store that it was placed in."""
+    store: str
+    remote: str
+    """Address without user names, passwords and tokens."""
+    signed_by: str = ""
+    """Name of the allowed signer whose signature held when it was pulled; empty if none did."""
+    trust_certificate: bool = False
+    """Whether the user asked not to run the gates again for what allowed signers signed."""
+
+    @property
+    def namespace(self) -> str:
+        """Return the owner in the name, `alice` of `spade/alice.maze-v0`; empty without one."""
+        name = EnvId.parse(self.id).name
+        return name.partition(".")[0] if "." in name else ""
+
+
+def note_origin(
+    root: Path,
+    env_id: EnvId,
+    digest: str,
+    remote: str,
+    *,
+    signed_by: str = "",
+    trust_certificate: bool = False,
+) -> None:
+    """Note that a version comes from elsewhere. Call it before the version is placed.
+
+    Args:
+        root: store that it is placed in.
+        env_id: what it is called there.
+        digest: of the version.
+        remote: address of the remote; what is secret in it is left out.
+        signed_by: `Signed.by`, if a signature held.
+        trust_certificate: do not run the gates again before the first run, if `signed_by` is
+            still an allowed signer then.
+
+    Raises:
+        StoreError: it cannot be noted; then the version must not be placed.
+        IdError: the digest is none.
+    """
+    origin = Origin(
+        digest=check_digest(digest),
+        id=str(env_id),
+        store=str(root),
+        remote=public_address(remote),
+        signed_by=signed_by,
+        trust_certificate=trust_certificate,
+    )
+    if origin not in origins_of(digest):
+        journal.append(FILE, [origin])
+
+
+def origins_of(digest: str) -> list[Origin]:
+    """Return every origin that was noted for a digest, the oldest first; empty for one's own."""
+    return [note for note in journal.notes(FILE, Origin) if note.digest == digest]
+
+
+def public_address(remote: str) -> str:
+    """Return the address of a remote without user name, password, query and fragment."""
+    text = clean_line(remote, 500)
+    if "://" not in text:
+        return text
+    parts = urlsplit(text)
+    return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", ""))

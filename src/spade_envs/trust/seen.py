@@ -1,0 +1,128 @@
+"""What remotes said before: ids never change their content, and withdrawals are never undone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import msgspec
+
+from spade_envs.ids import EnvId
+from spade_envs.trust import journal
+from spade_envs.trust.incoming import Refused
+from spade_envs.trust.origin import public_address
+
+FILE = "seen.jsonl"
+_ASK = "ask the remote's owner; what you have already stays as it is"
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """What a remote says of one version."""
+
+    env_id: EnvId
+    digest: str
+    withdrawn: bool = False
+    gates_version: str = ""
+    """Of the certificate; empty if it is not known yet."""
+
+
+class _Seen(msgspec.Struct, frozen=True):
+    remote: str
+    id: str
+    digest: str
+    withdrawn: bool = False
+    gates_version: str = ""
+
+
+def judge_offers(
+    remote: str, offers: Iterable[Offer], *, whole: bool = False
+) -> dict[EnvId, Refused]:
+    """Return by id which offers take back what the same remote said before, and why.
+
+    Args:
+        remote: its address.
+        offers: what it says now; digests may come from its index, before anything is fetched.
+        whole: the offers are all that the remote has. Then a name whose greatest version is less
+            than it was is refused as well: an older state of the store is offered.
+    """
+    known = _by_id(public_address(remote))
+    offered = list(offers)
+    refused = {offer.env_id: found for offer in offered if (found := _judged(offer, known))}
+    if whole:
+        refused |= _rolled_back(offered, known)
+    return refused
+
+
+def _judged(offer: Offer, known: dict[str, _Seen]) -> Refused | None:
+    where = str(offer.env_id)
+    before = known.get(where)
+    if before is None:
+        return None
+    if offer.digest != before.digest:
+        reason = (
+            f"had the digest {before.digest[:19]}... at this remote and has {offer.digest[:19]}... "
+            "now: its content was replaced"
+        )
+        return Refused(where, reason, _ASK)
+    if before.withdrawn and not offer.withdrawn:
+        return Refused(where, "was withdrawn at this remote and is offered again", _ASK)
+    if _older(offer.gates_version, before.gates_version):
+        reason = (
+            f"had a certificate of gates {before.gates_version} at this remote and has an older "
+            f"one, of gates {offer.gates_version}"
+        )
+        return Refused(where, reason, _ASK)
+    return None
+
+
+def _older(now: str, before: str) -> bool:
+    numbers = now.isdecimal() and before.isdecimal()
+    return numbers and int(now) < int(before)
+
+
+def _rolled_back(offered: list[Offer], known: dict[str, _Seen]) -> dict[EnvId, Refused]:
+    newest: dict[str, int] = {}
+    for offer in offered:
+        version = offer.env_id.version or 0
+        newest[offer.env_id.name] = max(version, newest.get(offer.env_id.name, -1))
+    refused = {}
+    for text in known:
+        env_id = EnvId.parse(text)
+        now = newest.get(env_id.name)
+        if now is not None and now < (env_id.version or 0):
+            last = EnvId(env_id.name, now)
+            reason = f"is the newest that this remote offers, but it had {env_id}: an older state"
+            refused[last] = Refused(str(last), reason, _ASK)
+    return refused
+
+
+def note_offers(remote: str, offers: Iterable[Offer]) -> None:
+    """Note what a remote offers, to hold it to that later. Call it for what was taken.
+
+    Raises:
+        StoreError: it cannot be noted.
+    """
+    address = public_address(remote)
+    known = _by_id(address)
+    new = [
+        _Seen(address, str(offer.env_id), offer.digest, offer.withdrawn, offer.gates_version)
+        for offer in offers
+    ]
+    journal.append(FILE, [note for note in new if known.get(note.id) != note])
+
+
+def _by_id(address: str) -> dict[str, _Seen]:
+    """Return the last that an address said of each id; the first digest and a withdrawal stand."""
+    known: dict[str, _Seen] = {}
+    for note in journal.notes(FILE, _Seen):
+        if note.remote == address:
+            before = known.get(note.id)
+            if before is not None:
+                note = msgspec.structs.replace(
+                    note,
+                    digest=before.digest,
+                    withdrawn=before.withdrawn or note.withdrawn,
+                )
+            known[note.id] = note
+    return known
