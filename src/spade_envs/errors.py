@@ -18,6 +18,8 @@ calls it.
     │   ├─ Withdrawn                   the version was withdrawn, with the reason
     │   ├─ Corrupt                     bytes on disk do not match the manifest
     │   ├─ FormatTooNew                written by a newer release
+    │   ├─ StorageError [OSError]      the disk or file system failed (full, read-only, broken)
+    │   ├─ NotTrusted                  it comes from elsewhere and nobody consented to run it
     │   └─ NotCertified                the report does not admit this source
     └─ MissingExtra [ImportError]      an optional dependency is not installed
 
@@ -97,6 +99,14 @@ class Corrupt(StoreError):
 
 class FormatTooNew(StoreError):
     """Raised when a store or manifest was written by a newer release."""
+
+
+class StorageError(StoreError, OSError):
+    """Raised when a disk or file system fails; the message names the file and the mend."""
+
+
+class NotTrusted(StoreError):
+    """Raised when a pulled version may not run yet; the message names the command that lets it."""
 
 
 class NotCertified(StoreError):

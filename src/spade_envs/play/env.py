@@ -12,6 +12,7 @@ from spade_envs.errors import Corrupt, EnvironmentFault
 from spade_envs.play.session import Isolation, Session, create_all, open_session
 from spade_envs.spaces import AnyText
 from spade_envs.store import open_store
+from spade_envs.trust.runs import source_to_run
 from spade_envs.types import EnvSource, Fault, Interface, Limits, StepOutcome
 
 _SLACK = 1e-6
@@ -124,6 +125,8 @@ def make_env(
         NotFound: the store holds no such environment.
         Withdrawn: the version was withdrawn.
         Corrupt: the code on disk is not the code that was registered under this digest.
+        NotTrusted: it was pulled, and nobody consented to run it; see docs/trust.md.
+        NotCertified: it was pulled, and the gates refuse it here.
         ConfigError: a bad level, isolation or limit.
         EnvironmentFault: the code cannot be loaded.
     """
@@ -149,6 +152,8 @@ def stored_source(ref: str, store: str, digest: str | None) -> tuple[EnvSource, 
         NotFound: the store holds no such environment.
         Withdrawn: the version was withdrawn.
         Corrupt: the bytes on disk differ from the manifest, or the digest from `digest`.
+        NotTrusted: it was pulled, and nobody consented to run it.
+        NotCertified: it was pulled, and the gates refuse it here.
     """
     opened = open_store(store)
     record = opened.get(ref)
@@ -158,7 +163,7 @@ def stored_source(ref: str, store: str, digest: str | None) -> tuple[EnvSource, 
             f"{digest[:19]}...; if its files were changed by hand, run spade-envs verify, then "
             f"spade-envs reindex --store {store}, and register the store again"
         )
-    return opened.source(record), record.digest
+    return source_to_run(opened, record), record.digest
 
 
 def as_limits(limits: Limits | Mapping[str, Any] | None) -> Limits:

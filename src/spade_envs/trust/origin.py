@@ -25,6 +25,8 @@ class Origin(msgspec.Struct, frozen=True, kw_only=True):
     """Address without user names, passwords and tokens."""
     signed_by: str = ""
     """Name of the allowed signer whose signature held when it was pulled; empty if none did."""
+    signed_as: str = ""
+    """The id that was signed, if it was renamed by the pull."""
     trust_certificate: bool = False
     """Whether the user asked not to run the gates again for what allowed signers signed."""
 
@@ -42,6 +44,7 @@ def note_origin(
     remote: str,
     *,
     signed_by: str = "",
+    signed_as: EnvId | None = None,
     trust_certificate: bool = False,
 ) -> None:
     """Note that a version comes from elsewhere. Call it before the version is placed.
@@ -51,7 +54,8 @@ def note_origin(
         env_id: what it is called there.
         digest: of the version.
         remote: address of the remote; what is secret in it is left out.
-        signed_by: `Signed.by`, if a signature held.
+        signed_by: `Admitted.signed_by`.
+        signed_as: what the remote calls it, if it is renamed.
         trust_certificate: do not run the gates again before the first run, if `signed_by` is
             still an allowed signer then.
 
@@ -65,6 +69,7 @@ def note_origin(
         store=str(root),
         remote=public_address(remote),
         signed_by=signed_by,
+        signed_as="" if signed_as is None else str(signed_as),
         trust_certificate=trust_certificate,
     )
     if origin not in origins_of(digest):

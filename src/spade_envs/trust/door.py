@@ -1,0 +1,43 @@
+"""Whether a checked version is let in, by the user's settings."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from spade_envs.store.layout import MANIFEST
+from spade_envs.trust.incoming import Checked, Refused
+from spade_envs.trust.settings import Settings
+from spade_envs.trust.signatures import Forged, Signed, judge_signature
+
+
+@dataclass(frozen=True, slots=True)
+class Admitted:
+    """A version that may be placed."""
+
+    signed_by: str = ""
+    """The allowed signer whose signature holds; empty if there is none."""
+    remark: str = ""
+    """Why no signature counts."""
+
+
+def admit(checked: Checked, settings: Settings) -> Admitted | Refused:
+    """Return whether a version may be placed, judged by the manifest that the remote sent.
+
+    Args:
+        checked: what `check_files` gave, before anything of it is renamed.
+        settings: of this machine's user; `settings.load()`.
+    """
+    env_id = checked.env_id
+    verdict = judge_signature(checked.files[MANIFEST], checked.signature, settings.signers, env_id)
+    if isinstance(verdict, Signed):
+        return Admitted(signed_by=verdict.by)
+    if isinstance(verdict, Forged):
+        mend = "take it from another remote, or ask its publisher to sign it anew"
+        return Refused(str(env_id), verdict.reason, mend)
+    if settings.require_signatures:
+        mend = (
+            "allow its signer with: spade-envs trust add NAME --key FILE.pub, or set "
+            "require_signatures = false in trust.toml"
+        )
+        return Refused(str(env_id), verdict.reason, mend)
+    return Admitted(remark=verdict.reason)

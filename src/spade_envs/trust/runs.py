@@ -1,0 +1,131 @@
+"""What is asked before an environment from elsewhere runs here for the first time.
+
+First the user's consent, by namespace and remote; then this machine's own gates, since a
+certificate is only as good as whoever wrote it. Both are remembered outside every store. What no
+pull noted as foreign (your own, the starters) is asked nothing.
+"""
+
+from __future__ import annotations
+
+import logging
+import shlex
+from dataclasses import dataclass
+
+import msgspec
+
+from spade_envs._version import GATES_VERSION
+from spade_envs.errors import NotTrusted
+from spade_envs.ids import EnvId
+from spade_envs.store import EnvStore
+from spade_envs.trust import journal
+from spade_envs.trust.origin import Origin, origins_of
+from spade_envs.trust.settings import Settings, load
+from spade_envs.types import EnvSource, Record
+
+logger = logging.getLogger(__name__)
+
+FILE = "verified.jsonl"
+
+
+class Verified(msgspec.Struct, frozen=True):
+    """An environment that passed the gates on this machine."""
+
+    digest: str
+    gates_version: str
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """How this machine stands to one environment."""
+
+    origins: tuple[Origin, ...]
+    """Where it was pulled from; empty for one's own."""
+    consented: bool
+    certified: bool
+    """Whether its certificate need not be verified again."""
+
+    @property
+    def may_run(self) -> bool:
+        """Whether it may run with nothing more asked."""
+        return self.consented and self.certified
+
+
+def standing(digest: str, settings: Settings | None = None) -> Standing:
+    """Return how this machine stands to the environment with this digest.
+
+    Raises:
+        ConfigError: the user's settings cannot be read.
+        StoreError: what was noted cannot be read.
+    """
+    origins = tuple(origins_of(digest))
+    if not origins:
+        return Standing((), consented=True, certified=True)
+    decided = settings if settings is not None else load()
+    signed = [each for each in origins if _signed(each, decided)]
+    consented = bool(signed) or any(decided.allows(o.namespace, o.remote) for o in origins)
+    trusted = any(decided.trust_certificate or each.trust_certificate for each in signed)
+    return Standing(origins, consented=consented, certified=trusted or is_verified(digest))
+
+
+def _signed(origin: Origin, settings: Settings) -> bool:
+    """Whether who signed it when it was pulled is an allowed signer still."""
+    signer = settings.signer(origin.signed_by) if origin.signed_by else None
+    return signer is not None and signer.covers(EnvId.parse(origin.signed_as or origin.id))
+
+
+def is_verified(digest: str) -> bool:
+    """Whether an environment passed the gates on this machine since it was pulled."""
+    return any(note.digest == digest for note in journal.notes(FILE, Verified))
+
+
+def note_verified(digest: str) -> None:
+    """Note that an environment passed this release's gates on this machine.
+
+    Raises:
+        StoreError: it cannot be noted.
+    """
+    if not is_verified(digest):
+        journal.append(FILE, [Verified(digest, GATES_VERSION)])
+
+
+def source_to_run(store: EnvStore, record: Record) -> EnvSource:
+    """Return the source of a version, verified and ready to run in a sandbox.
+
+    Runs the gates first if it came from elsewhere and has not passed them here.
+
+    Raises:
+        NotTrusted: it came from elsewhere and nobody consented; the message names the command.
+        NotCertified: the gates refuse it here, whatever its certificate says.
+        Withdrawn: the version was withdrawn.
+        Corrupt: its bytes are not what was published.
+    """
+    source = store.source(record)
+    found = standing(record.digest)
+    if not found.consented:
+        raise NotTrusted(_plea(record, found.origins[-1]))
+    if not found.certified:
+        from spade_envs.trust.reverify import reverify
+
+        logger.info("%s runs here for the first time: the gates judge it first", record.id)
+        reverify(source, store.interface(record), store.report(record), record)
+        note_verified(record.digest)
+    return source
+
+
+def whose(namespace: str) -> str:
+    """Return how to speak of a namespace."""
+    return f"the namespace {namespace!r}" if namespace else "names without an owner"
+
+
+def consent_command(origin: Origin) -> str:
+    """Return the command that consents to run what an origin stands for."""
+    name = f" {origin.namespace}" if origin.namespace else ""
+    return f"spade-envs trust add{name} --from {shlex.quote(origin.remote)}"
+
+
+def _plea(record: Record, origin: Origin) -> str:
+    return (
+        f"{record.id} comes from {origin.remote}, and you have not said that "
+        f"{whose(origin.namespace)} may run from there. See who made it: spade-envs audit "
+        f"{record.id}; then allow it: {consent_command(origin)}"
+    )
