@@ -38,7 +38,12 @@ _TEMPLATE = EnvSpec(
 )
 
 
-def register_store(store: EnvStore | str | os.PathLike[str], *, override: bool = True) -> int:
+def register_store(
+    store: EnvStore | str | os.PathLike[str],
+    *,
+    override: bool = True,
+    namespace: str = NAMESPACE,
+) -> int:
     """Let `gym.make` find every version in a store; may be called any number of times.
 
     Args:
@@ -46,6 +51,7 @@ def register_store(store: EnvStore | str | os.PathLike[str], *, override: bool =
         override: take over an id that another store has registered with another content. If false,
             the earlier registration stays. Both are logged as a warning. The same content stays
             with the earlier store, withdrawn if that one has withdrawn it.
+        namespace: what `gym.make` calls the versions: `NAMESPACE/maze-v0` for `spade/maze-v0`.
 
     Returns:
         Number of versions of this store that `gym.make` can now make.
@@ -59,10 +65,11 @@ def register_store(store: EnvStore | str | os.PathLike[str], *, override: bool =
     root = str(opened.root)
     count = 0
     for line in load(opened.root, trusting=True):
-        rival = gym.registry.get(line.id)
+        env_id = f"{namespace}/{line.id.removeprefix(f'{NAMESPACE}/')}"
+        rival = gym.registry.get(env_id)
         if rival is None or _takes_over(line, root, rival, override):
-            gym.registry[line.id] = _spec(line, root)
-        found = gym.registry[line.id]
+            gym.registry[env_id] = _spec(line, root, env_id)
+        found = gym.registry[env_id]
         count += found.entry_point == ENTRY_POINT and found.kwargs.get("digest") == line.digest
     return count
 
@@ -78,11 +85,11 @@ def _takes_over(line: IndexLine, root: str, rival: EnvSpec, override: bool) -> b
     return override
 
 
-def _spec(line: IndexLine, root: str) -> EnvSpec:
+def _spec(line: IndexLine, root: str, env_id: str) -> EnvSpec:
     if line.withdrawn is not None:
         kwargs = {"ref": line.id, "reason": line.withdrawn, "store": root, "digest": line.digest}
         spec = EnvSpec(
-            id=line.id,
+            id=env_id,
             entry_point=WITHDRAWN_ENTRY_POINT,
             vector_entry_point=WITHDRAWN_ENTRY_POINT,
             kwargs=kwargs,
@@ -93,10 +100,11 @@ def _spec(line: IndexLine, root: str) -> EnvSpec:
         return spec
     # The constructor parses the id by regex; ten thousand calls would take 0.1 s of an import.
     spec = EnvSpec.__new__(EnvSpec)
-    name, _, version = line.id.removeprefix(f"{NAMESPACE}/").rpartition("-v")
+    namespace, _, rest = env_id.partition("/")
+    name, _, version = rest.rpartition("-v")
     kwargs = {"ref": line.id, "store": root, "digest": line.digest}
-    own = {"id": line.id, "kwargs": kwargs, "name": name, "version": int(version)}
-    spec.__dict__.update(_TEMPLATE.__dict__, **own)
+    own = {"id": env_id, "namespace": namespace, "name": name, "version": int(version)}
+    spec.__dict__.update(_TEMPLATE.__dict__, kwargs=kwargs, **own)
     return spec
 
 

@@ -22,13 +22,14 @@ def render(lines: list[IndexLine]) -> bytes:
 
 
 def _row(line: IndexLine) -> str:
-    what = _escape(line.summary or line.title)
+    what = escape(line.summary or line.title)
     if line.withdrawn is not None:
-        what = f"withdrawn: {_escape(line.withdrawn)}"
-    skills = _escape(", ".join(line.skills))
-    cells = (f"`{line.id}`", what, skills, line.levels, line.max_turns, _escape(line.licence))
+        what = f"withdrawn: {escape(line.withdrawn)}"
+    skills = escape(", ".join(line.skills))
+    cells = (f"`{line.id}`", what, skills, line.levels, line.max_turns, escape(line.licence))
     return f"| {' | '.join(str(cell) for cell in cells)} |\n"
 
 
-def _escape(text: str) -> str:
+def escape(text: str) -> str:
+    """Return `text` on one line, with everything escaped that Markdown would take for markup."""
     return _MARKDOWN.sub(r"\\\1", " ".join(text.split()))

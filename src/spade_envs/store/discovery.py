@@ -8,6 +8,9 @@ from pathlib import Path
 from spade_envs.store.layout import MARKER
 
 ENV_VARIABLE = "SPADE_ENVSTORE"
+PACKED = "_envstore"
+"""Folder of the store inside a package that `packing.pack` made."""
+
 _PACKAGE = Path(__file__).resolve().parent.parent
 
 
@@ -36,8 +39,9 @@ def starter_path() -> Path | None:
 
 
 def is_shipped(root: Path) -> bool:
-    """Whether `root` is the starter store inside an installed wheel, which nobody may write to."""
-    return root.resolve() == _PACKAGE / "_starter"
+    """Whether `root` lies in a package, ours or one that `pack` made: nobody may write to it."""
+    packed = root.name == PACKED and (root.parent / "__init__.py").is_file()
+    return packed or root.resolve() == _PACKAGE / "_starter"
 
 
 def discover() -> tuple[Path, ...]:

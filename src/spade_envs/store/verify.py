@@ -22,6 +22,7 @@ from spade_envs.manifest.models import (
 )
 from spade_envs.store import catalog, index, layout
 from spade_envs.store.certificate import flaws, is_known, unknown_gates
+from spade_envs.store.discovery import is_shipped
 from spade_envs.store.files import STAGING, read_file
 from spade_envs.store.publish import measured_in
 from spade_envs.store.read import read_source, read_version
@@ -53,7 +54,9 @@ Gates: TypeAlias = Mapping[str, Callable[[Report], Iterable[str]]]
 class Problem:
     """Something in a store that is not as it should be."""
 
-    kind: Literal["manifest", "source", "report", "tombstone", "index", "unknown", "staging"]
+    kind: Literal[
+        "manifest", "source", "report", "tombstone", "index", "unknown", "staging", "signature"
+    ]
     path: str
     """Relative to the store."""
     message: str
@@ -113,6 +116,8 @@ def _names(root: Path) -> Iterator[Problem]:
 def _version(root: Path, env_id: EnvId, deep: bool, gates: Gates) -> Iterator[Problem]:
     path = layout.version_path(env_id)
     for entry in _entries(root / path):
+        if entry.name == "__pycache__" and is_shipped(root):
+            continue  # installers compile every Python file of a package; nobody reads these
         if entry.name not in _VERSION_FILES or not entry.is_file(follow_symlinks=False):
             yield Problem("unknown", f"{path}/{entry.name}", "does not belong to a version")
     yield from _tombstone(root, path)
