@@ -19,6 +19,7 @@ calls it.
     │   ├─ Corrupt                     bytes on disk do not match the manifest
     │   ├─ FormatTooNew                written by a newer release
     │   ├─ StorageError [OSError]      the disk or file system failed (full, read-only, broken)
+    │   ├─ RemoteError [OSError]       a remote cannot be reached, or refuses what was asked
     │   ├─ NotTrusted                  it comes from elsewhere and nobody consented to run it
     │   └─ NotCertified                the report does not admit this source
     └─ MissingExtra [ImportError]      an optional dependency is not installed
@@ -103,6 +104,10 @@ class FormatTooNew(StoreError):
 
 class StorageError(StoreError, OSError):
     """Raised when a disk or file system fails; the message names the file and the mend."""
+
+
+class RemoteError(StoreError, OSError):
+    """Raised when a remote cannot be reached or used; the message holds no password or token."""
 
 
 class NotTrusted(StoreError):

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from spade_envs.design.clients import CompletionRequest, Usage, usage_of
 from spade_envs.errors import Corrupt
 from spade_envs.store import EnvStore
-from spade_envs.store.files import open_file, refuse_links
+from spade_envs.store.files import append_file, open_file, refuse_links, told
 from spade_envs.types import Completion, Json
 
 _log = logging.getLogger(__name__)
@@ -35,14 +35,11 @@ class Answers:
 
     def __init__(self, store: EnvStore, key: str, finished: Callable[[int], bool]) -> None:
         self.name = f"answers-{key}.jsonl"
-        self._path = store.root / FOLDER / self.name
+        self._root, self._path = store.root, store.root / FOLDER / self.name
         refuse_links(store.root, FOLDER, self.name)
-        self._path.parent.mkdir(exist_ok=True)
         self._texts: dict[tuple[int, int], Completion] = {}
-        self._torn = False
         self.usage = Usage()
         for raw in self._lines(store):
-            self._torn = not raw.endswith(b"\n")
             line = _read(raw)
             if line is None:
                 continue
@@ -62,13 +59,7 @@ class Answers:
         line |= {name: getattr(completion, name) for name in (*_TEXTS, *_COUNTS)}
         line = {name: value for name, value in line.items() if value not in (None, "")}
         line["text"], line["usage"] = completion.text, usage.as_json()
-        data = json.dumps(line).encode() + b"\n"
-        flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
-        with open(os.open(self._path, flags, 0o644), "ab") as file:
-            file.write(b"\n" + data if self._torn else data)
-            file.flush()
-            os.fsync(file.fileno())
-        self._torn = False
+        append_file(self._root, self._path, json.dumps(line).encode() + b"\n")
         self.usage += usage
         self._texts[request.attempt, request.turn] = completion
 
@@ -80,6 +71,7 @@ class Answers:
     def _lines(self, store: EnvStore) -> Iterator[bytes]:
         try:
             with (
+                told("read", self._path),
                 open_file(store.root, f"{FOLDER}/{self.name}") as handle,
                 os.fdopen(os.dup(handle), "rb") as file,
             ):

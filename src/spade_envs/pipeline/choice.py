@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import logging
-import os
 
 import msgspec
 
 from spade_envs.design.brief import Challenge
 from spade_envs.store import EnvStore
-from spade_envs.store.files import read_file, refuse_links
+from spade_envs.store.files import append_file, read_file, refuse_links
 from spade_envs.types import Mode, Skill
 
 _log = logging.getLogger(__name__)
@@ -52,13 +51,12 @@ class Choices:
 
     def __init__(self, store: EnvStore, key: str, *, keep: bool = True) -> None:
         name = f"briefs-{key}.jsonl"
-        self._keep, self._path = keep, store.root / FOLDER / name
+        self._keep, self._root, self._path = keep, store.root, store.root / FOLDER / name
         refuse_links(store.root, FOLDER, name)
         try:
             raw = read_file(store.root, f"{FOLDER}/{name}", max_bytes=_MAX_BYTES)
         except FileNotFoundError:
             raw = b""
-        self._torn = bool(raw) and not raw.endswith(b"\n")
         self.by_attempt: dict[int, Choice] = {}
         for choice in map(_read, raw.split(b"\n")):
             if choice is not None:
@@ -69,14 +67,7 @@ class Choices:
         self.by_attempt[choice.attempt] = choice
         if not self._keep:
             return
-        self._path.parent.mkdir(exist_ok=True)
-        data = msgspec.json.encode(choice) + b"\n"
-        flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
-        with open(os.open(self._path, flags, 0o644), "ab") as file:
-            file.write(b"\n" + data if self._torn else data)
-            file.flush()
-            os.fsync(file.fileno())
-        self._torn = False
+        append_file(self._root, self._path, msgspec.json.encode(choice) + b"\n")
 
 
 def _read(raw: bytes) -> Choice | None:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import json
 import logging
-import os
 from dataclasses import dataclass
 from typing import get_args
 
 from spade_envs.errors import Corrupt
 from spade_envs.store import EnvStore
-from spade_envs.store.files import read_file, refuse_links
+from spade_envs.store.files import append_file, read_file, refuse_links
 from spade_envs.types import Json, RejectionStage
 
 _log = logging.getLogger(__name__)
@@ -52,14 +51,12 @@ class Ledger:
     """
 
     def __init__(self, store: EnvStore, key: str) -> None:
-        self._path = store.root / FOLDER / f"{key}.jsonl"
+        self._root, self._path = store.root, store.root / FOLDER / f"{key}.jsonl"
         refuse_links(store.root, FOLDER, self._path.name)
-        self._path.parent.mkdir(exist_ok=True)
         try:
             raw = read_file(store.root, f"{FOLDER}/{key}.jsonl", max_bytes=_MAX_BYTES)
         except FileNotFoundError:
             raw = b""
-        self._torn = bool(raw) and not raw.endswith(b"\n")
         self._lines = {line.attempt: line for line in map(_read, raw.split(b"\n")) if line}
 
     def __contains__(self, attempt: int) -> bool:
@@ -74,18 +71,14 @@ class Ledger:
         return [self._lines[attempt] for attempt in sorted(self._lines)]
 
     def append(self, line: Line) -> None:
-        """Note a finished attempt; it is on disk when this returns."""
+        """Note a finished attempt; it is on disk when this returns.
+
+        Raises:
+            StorageError: the disk failed; the attempt counts as unfinished.
+        """
         fields = {name: getattr(line, name) for name in Line.__slots__}
         kept = {k: v for k, v in fields.items() if k == "attempt" or v not in (None, "", (), 0)}
-        data = json.dumps(kept).encode() + b"\n"
-        flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
-        handle = os.open(self._path, flags, 0o644)
-        try:
-            os.write(handle, b"\n" + data if self._torn else data)
-            os.fsync(handle)
-        finally:
-            os.close(handle)
-        self._torn = False
+        append_file(self._root, self._path, json.dumps(kept).encode() + b"\n")
         self._lines[line.attempt] = line
 
     def forget(self, attempt: int) -> None:

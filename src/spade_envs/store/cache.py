@@ -16,8 +16,8 @@ import secrets
 import tempfile
 from pathlib import Path
 
-from spade_envs.errors import StoreError
-from spade_envs.store.files import read_file, refuse_links
+from spade_envs.errors import StorageError, StoreError
+from spade_envs.store.files import append_shared, read_file
 
 logger = logging.getLogger(__name__)
 
@@ -50,18 +50,15 @@ def read_lines(root: Path, name: str) -> list[bytes]:
 def append_line(root: Path, name: str, payload: bytes) -> None:
     """Add a line, which must hold no line end, to a cache file; made if it is not there.
 
+    Where it cannot be kept (a full disk, say) that is logged, and found out anew next time.
+
     Raises:
         Corrupt: the cache is a link.
     """
-    refuse_links(root, CACHE, name)
-    path = root / CACHE / name
-    path.parent.mkdir(exist_ok=True)
-    flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-    handle = os.open(path, flags, 0o644)
     try:
-        os.write(handle, b"\n" + _code(_key(), name, payload) + b" " + payload + b"\n")
-    finally:
-        os.close(handle)
+        append_shared(root, root / CACHE / name, _code(_key(), name, payload) + b" " + payload)
+    except StorageError as error:
+        logger.warning("a line of a cache is not kept: %s", error)
 
 
 def _code(key: bytes, name: str, payload: bytes) -> bytes:

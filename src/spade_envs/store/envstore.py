@@ -5,19 +5,20 @@ Reading loads no pydantic, so `gym.make` stays light; writing and full validatio
 
 from __future__ import annotations
 
+import logging
 import os
-import time
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from spade_envs.errors import Corrupt, NotCertified, StoreError, Withdrawn
+from spade_envs.errors import Corrupt, NotCertified, StorageError, StoreError, Withdrawn
 from spade_envs.ids import EnvId
 from spade_envs.manifest.canonical import FileStamp, decode_report, digest_of, stamp
 from spade_envs.store import index, layout
 from spade_envs.store.catalog import render
 from spade_envs.store.discovery import default_path, is_shipped
-from spade_envs.store.files import read_file, replace_file, sweep_staging
+from spade_envs.store.files import now_ns, read_file, replace_file
+from spade_envs.store.gc import sweep_staging
 from spade_envs.store.lookup import find
 from spade_envs.store.read import Version, check_report, read_source, read_tombstone, read_version
 from spade_envs.types import EnvSource, Interface, Json, Record, Rejection, Report
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
     from spade_envs.store.verify import Gates, Problem
 
 __all__ = ["EnvStore", "open_store"]
+
+logger = logging.getLogger(__name__)
 
 
 def open_store(where: str | os.PathLike[str] | None = None, *, create: bool = False) -> EnvStore:
@@ -213,13 +216,13 @@ class EnvStore:
         """
         from spade_envs.store import publish
 
-        self._require_writable()
+        self.require_writable()
         item = publish.draft(
             source, report, provenance, skills=tuple(skills), title=title, licence=licence
         )
         env_id = publish.publish(self.root, item, name)
         if refresh:
-            self._refresh()
+            self.refresh()
         return self.get(str(env_id))
 
     def renew(
@@ -250,7 +253,7 @@ class EnvStore:
         """
         from spade_envs.store import publish
 
-        self._require_writable()
+        self.require_writable()
         source, manifest, before = self.source(record), self.manifest(record), self.report(record)
         item = publish.draft(
             source,
@@ -281,10 +284,10 @@ class EnvStore:
         """
         from spade_envs.store import publish
 
-        self._require_writable()
+        self.require_writable()
         env_id = find(self.root, ref)
         publish.bury(self.root, env_id, reason)
-        self._refresh()
+        self.refresh()
         return self.get(str(env_id), withdrawn=True)
 
     def reject(self, rejection: Rejection) -> Path:
@@ -295,7 +298,7 @@ class EnvStore:
         """
         from spade_envs.store import publish
 
-        self._require_writable()
+        self.require_writable()
         return publish.keep_rejected(self.root, rejection)
 
     def reindex(self) -> int:
@@ -306,10 +309,10 @@ class EnvStore:
         Raises:
             StoreError: the store cannot be written to.
         """
-        self._require_writable()
+        self.require_writable()
         sweep_staging(self.root)
-        begun_ns = time.time_ns()
-        return self._write_derived(index.rebuild(self.root), begun_ns)
+        begun_ns = now_ns(self.root)
+        return self._write_derived(index.rebuild(self.root, strict=True), begun_ns)
 
     def verify(self, deep: bool = False, *, gates: Gates | None = None) -> list[Problem]:
         """Check every file of the store; gives problems and notes, the former first.
@@ -323,16 +326,25 @@ class EnvStore:
 
         return verify(self.root, deep=deep, gates=gates or {})
 
-    def _refresh(self) -> None:
-        begun_ns = time.time_ns()
-        self._write_derived(index.load(self.root), begun_ns)
+    def refresh(self) -> None:
+        """Bring index and catalogue up to date with the folders, reading what is new."""
+        try:
+            begun_ns = now_ns(self.root)
+            self._write_derived(index.load(self.root, strict=True), begun_ns)
+        except StorageError as error:
+            logger.warning("index and catalogue stay behind, which only costs time: %s", error)
 
     def _write_derived(self, lines: list[index.IndexLine], scanned_at_ns: int) -> int:
         index.write_index(self.root, lines, scanned_at_ns=scanned_at_ns)
-        replace_file(self.root, self.root / layout.CATALOG, render(lines))
+        replace_file(self.root, self.root / layout.CATALOG, render(lines), sync=False)
         return len(lines)
 
-    def _require_writable(self) -> None:
+    def require_writable(self) -> None:
+        """See that something can be added.
+
+        Raises:
+            StoreError: the store is read-only.
+        """
         if self.read_only:
             raise StoreError(
                 f"{self.root} is read-only; name a store of your own, "

@@ -2,7 +2,11 @@
 
 Stores come from strangers. A read walks from the root with `openat` and `O_NOFOLLOW`, takes regular
 files only and at most so many bytes. A write becomes visible by one rename of something already
-synced, so a process that is killed at any point leaves either nothing or the whole.
+synced, so a process that is killed at any point leaves either nothing or the whole. Lines that are
+added to a ledger are synced, and taken back if that fails. No lock is taken anywhere, and no clock
+but that of the file system is compared with its times.
+
+A disk that is full or broken is a `StorageError`: one sentence with the file and the mend.
 """
 
 from __future__ import annotations
@@ -12,18 +16,41 @@ import errno
 import os
 import shutil
 import stat
-import time
 import uuid
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
+from typing import TypeVar
 
 from spade_envs.errors import Corrupt, StoreError
+from spade_envs.store.trouble import storage_error
+
+T = TypeVar("T")
 
 STAGING = ".staging"
 _DIR_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _FILE_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+_NEW_FLAGS = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+_ADD_FLAGS = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _NO_LINKS = frozenset({errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK})
+_NO_FOLDER_SYNC = frozenset({errno.EINVAL, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS})
+_NO_EXCHANGE = frozenset({errno.EINVAL, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS})
 _LINK_ERRORS = frozenset({errno.ELOOP, errno.ENOTDIR, errno.EMLINK})
+_PIECE_BYTES = 1 << 28
+_TRIES = 3
+
+
+@contextlib.contextmanager
+def told(doing: str, path: str | Path) -> Iterator[None]:
+    """Turn failures of the disk into a `StorageError` that names `path`; others pass."""
+    try:
+        yield
+    except (FileNotFoundError, FileExistsError, NotADirectoryError, StoreError):
+        raise
+    except OSError as error:
+        raise storage_error(error, doing, path) from error
+
+
+# Reading
 
 
 @contextlib.contextmanager
@@ -68,20 +95,33 @@ def read_file(root: Path, path: str, *, max_bytes: int, start: int = 0) -> bytes
     Raises:
         Corrupt: a part of the path is a link, the file is not regular or longer than `max_bytes`.
         FileNotFoundError: there is no such file.
+        StorageError: the disk failed.
     """
-    with open_file(root, path) as file:
-        too_long = f"{path} in the store {root} has more than {max_bytes} bytes"
-        size = max(0, os.fstat(file).st_size - start)
-        if size > max_bytes:
-            raise Corrupt(too_long)
-        with os.fdopen(os.dup(file), "rb") as stream:
-            stream.seek(start)
-            data = stream.read(size + 1)  # as much room as is asked for is taken at once
+    too_long = f"{path} in the store {root} has more than {max_bytes} bytes"
+    try:
+        with open_file(root, path) as file:
+            size = max(0, os.fstat(file).st_size - start)
+            if size > max_bytes:
+                raise Corrupt(too_long)
+            data = read_at(file, size + 1, start)  # as much room as is asked for is taken at once
             if len(data) > size:
-                data += stream.read(max_bytes + 1 - len(data))
+                data += read_at(file, max_bytes + 1 - len(data), start + len(data))
+    except (FileNotFoundError, NotADirectoryError, StoreError):
+        raise
+    except OSError as error:
+        raise storage_error(error, "read", f"{root}/{path}") from error
     if len(data) > max_bytes:
         raise Corrupt(too_long)
     return data
+
+
+def read_at(file: int, count: int, at: int) -> bytes:
+    """Return up to `count` bytes of an open file from byte `at` on; fewer only at its end."""
+    parts = []
+    while count > 0 and (part := os.pread(file, min(count, _PIECE_BYTES), at)):
+        parts.append(part)
+        at, count = at + len(part), count - len(part)
+    return parts[0] if len(parts) == 1 else b"".join(parts)
 
 
 @contextlib.contextmanager
@@ -121,58 +161,194 @@ def refuse_links(root: Path, *parts: str) -> None:
             raise Corrupt(f"{path} is a symbolic link; an envstore must not hold any")
 
 
+# Writing
+
+
 def sync_folder(path: Path) -> None:
-    """Make the names in a folder survive a power cut."""
+    """Make the names in a folder survive a power cut, where the file system can."""
     handle = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
     try:
         os.fsync(handle)
+    except OSError as error:
+        if error.errno not in _NO_FOLDER_SYNC:
+            raise
     finally:
         os.close(handle)
 
 
-def write_new(path: Path, data: bytes) -> None:
+def make_folders(root: Path, *parts: str) -> Path:
+    """Make the folders on the way to `parts`, so that they survive a power cut; gives the last.
+
+    Raises:
+        Corrupt: one is a link.
+        StorageError: the disk failed.
+    """
+    refuse_links(root, *parts)
+    path = root
+    for part in parts:
+        above, path = path, path / part
+        with told("made", path):
+            try:
+                os.mkdir(path)
+            except FileExistsError:
+                continue
+            sync_folder(above)
+    return path
+
+
+def write_new(path: Path, data: bytes, *, sync: bool = True) -> None:
     """Write a file that does not exist yet, and sync it."""
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-    with os.fdopen(os.open(path, flags, 0o644), "wb") as stream:
-        stream.write(data)
-        stream.flush()
-        os.fsync(stream.fileno())
+    handle = os.open(path, _NEW_FLAGS, 0o644)
+    try:
+        _write_all(handle, data)
+        if sync:
+            os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def _write_all(handle: int, data: bytes) -> None:
+    left = memoryview(data)
+    while len(left):
+        count = os.write(handle, left)
+        if count < 1:
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
+        left = left[count:]
+
+
+def append_file(root: Path, target: Path, data: bytes) -> None:
+    """Add whole lines to a file that nobody else adds to: all are on disk at return, or none.
+
+    A line that a killed writer left torn is closed first, so that it spoils no other.
+
+    Raises:
+        Corrupt: a part of the path is a link.
+        StorageError: the disk failed; what was written is taken back.
+    """
+    parts = target.relative_to(root).parts
+    make_folders(root, *parts[:-1])
+    refuse_links(root, *parts)
+    with told("written", target):
+        handle = os.open(target, _ADD_FLAGS, 0o644)
+        try:
+            size = os.fstat(handle).st_size
+            torn = size > 0 and os.pread(handle, 1, size - 1) != b"\n"
+            try:
+                _write_all(handle, b"\n" + data if torn else data)
+                os.fsync(handle)
+                if not size:
+                    sync_folder(target.parent)
+            except OSError:
+                with contextlib.suppress(OSError):
+                    os.ftruncate(handle, size)
+                raise
+        finally:
+            os.close(handle)
+
+
+def append_shared(root: Path, target: Path, data: bytes) -> None:
+    """Add one line to a file of a cache, to which others may add as well; it may be lost or torn.
+
+    Raises:
+        Corrupt: a part of the path is a link.
+        StorageError: the disk failed.
+    """
+    parts = target.relative_to(root).parts
+    make_folders(root, *parts[:-1])
+    refuse_links(root, *parts)
+    with told("written", target):
+        handle = os.open(target, _ADD_FLAGS, 0o644)
+        try:
+            os.write(handle, b"\n" + data + b"\n")
+        finally:
+            os.close(handle)
 
 
 @contextlib.contextmanager
 def staged(root: Path) -> Iterator[Path]:
     """Give a fresh folder on the store's own file system; what is left in it is removed."""
-    refuse_links(root, STAGING)
-    os.makedirs(root / STAGING, exist_ok=True)
+    make_folders(root, STAGING)
     folder = root / STAGING / uuid.uuid4().hex
-    os.mkdir(folder)
+    with told("made", folder):
+        os.mkdir(folder)
     try:
         yield folder
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
 
+def _in_staging(root: Path, target: Path, act: Callable[[Path], T]) -> T:
+    """Let `act` work in a staging folder; anew if a sweeper took that, or a folder, away."""
+    for _ in range(_TRIES - 1):
+        with (
+            contextlib.suppress(FileNotFoundError),
+            staged(root) as stage,
+            told("written", target),
+        ):
+            return act(stage)
+    with staged(root) as stage, told("written", target):
+        return act(stage)
+
+
+def now_ns(root: Path) -> int:
+    """Return the time by the clock of the store's file system, which stamps what lies there.
+
+    Raises:
+        StorageError: nothing can be written there.
+    """
+    with staged(root) as folder:
+        return os.stat(folder).st_mtime_ns
+
+
 def publish_folder(root: Path, target: Path, files: Mapping[str, bytes]) -> bool:
-    """Make the folder `target` hold exactly `files`, at once; False if it already exists."""
-    refuse_links(root, *target.relative_to(root).parts[:-1])
-    with staged(root) as stage:
-        folder = stage / "new"
-        os.mkdir(folder)
-        for name, data in files.items():
-            write_new(folder / name, data)
-        sync_folder(folder)
-        os.makedirs(target.parent, exist_ok=True)
+    """Make the folder `target` hold exactly `files`, at once; False if it already exists.
+
+    Raises:
+        StorageError: the disk failed. The folder is there whole or not at all.
+    """
+    parts = target.relative_to(root).parts[:-1]
+
+    def act(stage: Path) -> bool:
+        folder = _filled(stage, files)
+        make_folders(root, *parts)
         try:
             os.rename(folder, target)
+        except FileNotFoundError:
+            if os.path.lexists(target):
+                return False  # a shared folder answered a rename twice, or a rival was first
+            raise
         except OSError as error:
             if error.errno in (errno.ENOTEMPTY, errno.EEXIST):
                 return False
             if error.errno == errno.ENOTDIR:
                 raise Corrupt(f"{target} is not a folder") from None
             raise
-    sync_folder(target.parent)
-    sync_folder(target.parent.parent)
-    return True
+        return True
+
+    done = _in_staging(root, target, act)
+    keep_folder(root, target)
+    return done
+
+
+def keep_folder(root: Path, target: Path) -> None:
+    """Make a folder that somebody put in place survive a power cut.
+
+    Raises:
+        StorageError: the disk failed.
+    """
+    with told("synced", target):
+        sync_folder(target.parent)
+        if target.parent != root:
+            sync_folder(target.parent.parent)
+
+
+def _filled(stage: Path, files: Mapping[str, bytes]) -> Path:
+    folder = stage / "new"
+    os.mkdir(folder)
+    for name, data in files.items():
+        write_new(folder / name, data)
+    sync_folder(folder)
+    return folder
 
 
 def exchange_folder(root: Path, target: Path, files: Mapping[str, bytes]) -> Mapping[str, bytes]:
@@ -180,19 +356,20 @@ def exchange_folder(root: Path, target: Path, files: Mapping[str, bytes]) -> Map
 
     Raises:
         StoreError: this system or file system cannot exchange two folders.
+        StorageError: the disk failed. The folder holds the old files or the new ones.
     """
     refuse_links(root, *target.relative_to(root).parts)
-    with staged(root) as stage:
-        folder = stage / "new"
-        os.mkdir(folder)
-        for name, data in files.items():
-            write_new(folder / name, data)
-        sync_folder(folder)
+
+    def act(stage: Path) -> Mapping[str, bytes]:
+        folder = _filled(stage, files)
         _exchange(folder, target)
         path = folder.relative_to(root).as_posix()
         left = sorted(set(os.listdir(folder)) - files.keys())
-        kept = {name: read_file(root, f"{path}/{name}", max_bytes=1 << 20) for name in left}
-    sync_folder(target.parent)
+        return {name: read_file(root, f"{path}/{name}", max_bytes=1 << 20) for name in left}
+
+    kept = _in_staging(root, target, act)
+    with told("synced", target):
+        sync_folder(target.parent)
     return kept
 
 
@@ -208,13 +385,20 @@ def _exchange(one: Path, other: Path) -> None:
     paths = (_AT_FDCWD, os.fsencode(one), _AT_FDCWD, os.fsencode(other))
     if rename(*paths, ctypes.c_uint(_RENAME_EXCHANGE)) != 0:
         number = ctypes.get_errno()
-        raise StoreError(f"{other} cannot be replaced at once here: {os.strerror(number)}")
+        if number in _NO_EXCHANGE:
+            raise StoreError(f"{other} cannot be replaced at once here: {os.strerror(number)}")
+        raise OSError(number, os.strerror(number))
 
 
 def publish_file(root: Path, target: Path, data: bytes) -> bool:
-    """Make the file `target` hold `data`, at once; False if it already exists."""
+    """Make the file `target` hold `data`, at once; False if it already exists.
+
+    Raises:
+        StorageError: the disk failed. The file is there whole or not at all.
+    """
     refuse_links(root, *target.relative_to(root).parts[:-1])
-    with staged(root) as stage:
+
+    def act(stage: Path) -> bool:
         write_new(stage / "new", data)
         try:
             os.link(stage / "new", target, follow_symlinks=False)
@@ -227,24 +411,86 @@ def publish_file(root: Path, target: Path, data: bytes) -> bool:
             if os.path.lexists(target):
                 return False
             os.replace(stage / "new", target)
-    sync_folder(target.parent)
+        return True
+
+    done = _in_staging(root, target, act)
+    with told("synced", target):
+        sync_folder(target.parent)
+    return done
+
+
+def replace_file(
+    root: Path, target: Path, data: bytes, *, sync: bool = True, mtime_ns: int | None = None
+) -> None:
+    """Make the file `target` hold `data`, at once, whatever it held before.
+
+    Args:
+        root: folder of the store.
+        target: the file.
+        data: what it holds from now on.
+        sync: whether it must survive a power cut; what is derived need not.
+        mtime_ns: modification time that it bears; None stands for now.
+
+    Raises:
+        StorageError: the disk failed. The file holds what it held or `data`.
+    """
+
+    def act(stage: Path) -> None:
+        write_new(stage / "new", data, sync=sync)
+        if mtime_ns is not None:
+            os.utime(stage / "new", ns=(mtime_ns, mtime_ns))
+        os.replace(stage / "new", target)
+
+    _in_staging(root, target, act)
+    if sync:
+        with told("synced", target):
+            sync_folder(target.parent)
+
+
+def set_time(root: Path, path: str, data: bytes, *, mtime_ns: int) -> bool:
+    """Give a file a modification time, if it holds `data`; else change nothing and give False."""
+    try:
+        with told("read", root / path), open_file(root, path) as file:
+            if os.fstat(file).st_size != len(data) or read_at(file, len(data), 0) != data:
+                return False
+            os.utime(file, ns=(mtime_ns, mtime_ns))  # of what was read, not of what replaced it
+            return True
+    except (OSError, Corrupt):
+        return False
+
+
+# Removing
+
+
+def remove(root: Path, path: Path) -> bool:
+    """Remove a file or folder below `root`; False if it is gone already.
+
+    It is first renamed into the staging folder, at once, so that whoever is writing into it finds
+    it gone rather than half there.
+
+    Raises:
+        Corrupt: a folder on the way is a link.
+        StorageError: the disk failed.
+    """
+    refuse_links(root, *path.relative_to(root).parts[:-1])
+    make_folders(root, STAGING)
+    away = root / STAGING / uuid.uuid4().hex
+    with told("removed", path):
+        try:
+            os.rename(path, away)
+        except FileNotFoundError:
+            return False
+        if stat.S_ISDIR(os.lstat(away).st_mode):
+            shutil.rmtree(away)
+        else:
+            os.unlink(away)
     return True
 
 
-def replace_file(root: Path, target: Path, data: bytes) -> None:
-    """Make the file `target` hold `data`, at once, whatever it held before."""
-    with staged(root) as stage:
-        write_new(stage / "new", data)
-        os.replace(stage / "new", target)
-    sync_folder(target.parent)
-
-
-def sweep_staging(root: Path, *, older_than_s: float = 86_400.0) -> int:
-    """Remove what killed writers left behind; gives the number of folders removed."""
-    swept = 0
-    with contextlib.suppress(FileNotFoundError), os.scandir(root / STAGING) as entries:
-        for entry in entries:
-            if time.time() - entry.stat(follow_symlinks=False).st_mtime > older_than_s:
-                shutil.rmtree(entry.path, ignore_errors=True)
-                swept += 1
-    return swept
+def remove_if_empty(path: Path) -> bool:
+    """Remove a folder if nothing is in it; False if something is, or it is gone already."""
+    try:
+        os.rmdir(path)
+    except OSError:
+        return False
+    return True

@@ -8,14 +8,13 @@ and an index that is missing or unreadable is rebuilt. So an index is never wron
 from __future__ import annotations
 
 import logging
-import os
 from pathlib import Path
 
 import msgspec
 
-from spade_envs.errors import Corrupt, FormatTooNew, NotFound
+from spade_envs.errors import Corrupt, FormatTooNew, NotFound, StorageError
 from spade_envs.ids import NAMESPACE, EnvId
-from spade_envs.store.files import read_file, replace_file
+from spade_envs.store.files import read_file, replace_file, set_time
 from spade_envs.store.layout import INDEX, MAX_INDEX_BYTES, scan
 from spade_envs.store.read import clean_line, read_tombstone, read_version
 from spade_envs.types import EnvKind, Record
@@ -55,12 +54,12 @@ class IndexLine(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 
 
 _CLOCK_MARGIN_NS = 2_000_000_000
-"""File systems stamp with a coarse clock, and a shared one with a clock of its own."""
+"""File systems stamp with a coarse clock, some of them to two seconds."""
 
 _DECODER = msgspec.json.Decoder(IndexLine)
 
 
-def load(root: Path, *, trusting: bool = False) -> list[IndexLine]:
+def load(root: Path, *, trusting: bool = False, strict: bool = False) -> list[IndexLine]:
     """Return one line for every readable version of the store, sorted by name and version.
 
     Versions that cannot be read are logged and left out; `verify` says what is wrong with them.
@@ -69,6 +68,10 @@ def load(root: Path, *, trusting: bool = False) -> list[IndexLine]:
         root: folder of the store.
         trusting: believe the index about every name whose folder is older than the index. Much
             faster; may miss a withdrawal whose writer was killed, which `get` does not.
+        strict: raise where the disk fails, instead of leaving out what it does not give.
+
+    Raises:
+        StorageError: the folders cannot be looked at, or `strict` and a manifest cannot be read.
     """
     written_at_ns = _modified_ns(root / INDEX)  # before the reading: a rival may replace the file
     indexed = read_index(root) or {}
@@ -85,7 +88,7 @@ def load(root: Path, *, trusting: bool = False) -> list[IndexLine]:
     for env_id, withdrawn in present.items():
         line = indexed.get(env_id)
         if line is None or (line.withdrawn is not None) != withdrawn:
-            line = derive(root, EnvId.parse(env_id))
+            line = derive(root, EnvId.parse(env_id), strict=strict)
         if line is not None:
             lines.append(line)
     lines.sort(key=_order)
@@ -107,17 +110,31 @@ def _known(indexed: dict[str, IndexLine]) -> dict[str, dict[str, bool]]:
     return known
 
 
-def rebuild(root: Path) -> list[IndexLine]:
-    """Return one line for every readable version, from the manifests alone, sorted."""
-    found = [derive(root, EnvId.parse(env_id)) for env_id in scan(root)]
+def rebuild(root: Path, *, strict: bool = False) -> list[IndexLine]:
+    """Return one line for every readable version, from the manifests alone, sorted.
+
+    Args:
+        root: folder of the store.
+        strict: raise where the disk fails, instead of leaving out what it does not give.
+
+    Raises:
+        StorageError: see `load`.
+    """
+    found = [derive(root, EnvId.parse(env_id), strict=strict) for env_id in scan(root)]
     return sorted((line for line in found if line is not None), key=_order)
 
 
-def derive(root: Path, env_id: EnvId) -> IndexLine | None:
-    """Return the index line that a version's own files give; None (and a log) if unreadable."""
+def derive(root: Path, env_id: EnvId, *, strict: bool = False) -> IndexLine | None:
+    """Return the index line that a version's own files give; None (and a log) if unreadable.
+
+    Raises:
+        StorageError: `strict` and the disk failed.
+    """
     try:
         record = read_version(root, env_id).to_record(root, read_tombstone(root, env_id))
     except (Corrupt, NotFound, FormatTooNew, OSError) as error:
+        if strict and isinstance(error, StorageError):
+            raise
         logger.warning("%s is left out: %s", env_id, error)
         return None
     return line_of(record)
@@ -153,18 +170,14 @@ def write_index(root: Path, lines: list[IndexLine], *, scanned_at_ns: int) -> No
     Args:
         root: folder of the store.
         lines: what the index says from now on.
-        scanned_at_ns: when the folders were looked at; it becomes the file's modification time, so
+        scanned_at_ns: when the folders were looked at, by the clock of the file system
+            (`files.now_ns`); it becomes the file's modification time, so
             that what is published between the look and the write is not taken for indexed.
     """
     stamp_ns = scanned_at_ns - _CLOCK_MARGIN_NS
     data = encode(lines)
-    try:
-        same = read_file(root, INDEX, max_bytes=MAX_INDEX_BYTES) == data
-    except (OSError, Corrupt):
-        same = False
-    if not same:
-        replace_file(root, root / INDEX, data)
-    os.utime(root / INDEX, ns=(stamp_ns, stamp_ns))
+    if not set_time(root, INDEX, data, mtime_ns=stamp_ns):
+        replace_file(root, root / INDEX, data, sync=False, mtime_ns=stamp_ns)
 
 
 def _order(line: IndexLine) -> tuple[str, int]:

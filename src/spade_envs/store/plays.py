@@ -20,7 +20,15 @@ import msgspec
 
 from spade_envs.errors import ConfigError, Corrupt
 from spade_envs.intervals import Interval, gain_interval, mean_interval, wilson
-from spade_envs.store.files import open_file, open_folder, refuse_links
+from spade_envs.store.files import (
+    append_file,
+    make_folders,
+    open_file,
+    open_folder,
+    read_at,
+    refuse_links,
+    told,
+)
 
 LEDGER = "ledger"
 _PREFIX = "plays-"
@@ -227,18 +235,18 @@ class PlayWriter:
     def __init__(self, root: Path, writer: str = "plays", *, fresh: bool = True) -> None:
         if len(writer) > 60 or _WRITER.fullmatch(writer) is None:
             raise ConfigError(f"writer must be a slug such as 'run-3', not {writer!r}")
-        refuse_links(root, LEDGER)
-        (root / LEDGER).mkdir(exist_ok=True)
+        make_folders(root, LEDGER)
         name = f"{_PREFIX}{writer}-{uuid.uuid4().hex[:12]}" if fresh else f"{_PREFIX}{writer}"
-        self.path = root / LEDGER / f"{name}.jsonl"
+        self._root, self.path = root, root / LEDGER / f"{name}.jsonl"
         refuse_links(root, LEDGER, self.path.name)
         self._written = set() if fresh else _mended(self.path)
 
     def append(self, lines: Iterable[Plays]) -> None:
-        """Note plays; they are on disk when this returns.
+        """Note plays; they are on disk when this returns, and none of them if it raises.
 
         Raises:
             ConfigError: more successes than plays, or figures that are no figures.
+            StorageError: the disk failed.
         """
         data, keys = [], set()
         for line in lines:
@@ -252,23 +260,21 @@ class PlayWriter:
             data.append(encoded + b"\n")
         if not data:
             return
-        flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
-        with os.fdopen(os.open(self.path, flags, 0o644), "ab") as stream:
-            stream.write(b"".join(data))
-            stream.flush()
-            os.fsync(stream.fileno())
+        append_file(self._root, self.path, b"".join(data))
         self._written |= keys
 
 
 def _mended(path: Path) -> set[bytes]:
     """Cut off a torn last line, and return the keys that the file holds, hashed."""
     try:
-        data = path.read_bytes()
+        with told("read", path):
+            data = path.read_bytes()
     except FileNotFoundError:
         return set()
     whole = data.rfind(b"\n") + 1
     if whole < len(data):
-        os.truncate(path, whole)
+        with told("written", path):
+            os.truncate(path, whole)
     lines = [_decoded(raw) for raw in data[:whole].splitlines()]
     return {_key_hash(line.digest, line.key) for line in lines if line is not None and line.key}
 
@@ -320,9 +326,10 @@ class PlayReader:
 
     def _follow(self, name: str, at: int, size: int) -> int:
         """Take the whole lines of a file between two places, and return where they end."""
-        with open_file(self._root, f"{LEDGER}/{name}") as file:
+        path = f"{LEDGER}/{name}"
+        with told("read", self._root / path), open_file(self._root, path) as file:
             while at < size:
-                data = os.pread(file, min(_CHUNK_BYTES, size - at), at)
+                data = read_at(file, min(_CHUNK_BYTES, size - at), at)
                 whole = data.rfind(b"\n") + 1
                 if not whole and len(data) < _CHUNK_BYTES:
                     break  # half-written; it may yet become whole
@@ -367,6 +374,11 @@ def _key_hash(digest: str, key: str) -> bytes:
 def _changed(now: tuple[int, int] | None, inode: int, read: int) -> bool:
     """Whether a file that was read is gone, replaced or cut: then all figures start anew."""
     return now is None or now[0] != inode or now[1] < read
+
+
+def is_sound(line: bytes) -> bool:
+    """Whether a line of a ledger holds plays that count."""
+    return _decoded(line) is not None
 
 
 def _decoded(raw: bytes) -> Plays | None:

@@ -16,7 +16,7 @@ from typing import Annotated, Literal
 import msgspec
 
 from spade_envs.errors import ConfigError, Corrupt
-from spade_envs.store.files import open_folder, read_file, refuse_links
+from spade_envs.store.files import make_folders, open_folder, publish_file, read_file
 from spade_envs.store.plays import LEDGER
 
 MAX_CHARS = 4000
@@ -62,18 +62,13 @@ def add(root: Path, strategy: Strategy) -> Path:
     Raises:
         ConfigError: it did not pass its gates, or a field is out of range.
         Corrupt: the ledger's folder is a link.
+        StorageError: the disk failed; nothing is kept.
     """
     data = msgspec.json.encode(strategy, order="sorted")
     if _decoded(data) is None:
         raise ConfigError(f"this strategy hint did not pass its gates or is too long: {strategy}")
-    refuse_links(root, LEDGER)
-    (root / LEDGER).mkdir(exist_ok=True)
-    path = root / LEDGER / f"hints-{uuid.uuid4().hex[:12]}.jsonl"
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-    with os.fdopen(os.open(path, flags, 0o644), "wb") as stream:
-        stream.write(data + b"\n")
-        stream.flush()
-        os.fsync(stream.fileno())
+    path = make_folders(root, LEDGER) / f"hints-{uuid.uuid4().hex[:12]}.jsonl"
+    publish_file(root, path, data + b"\n")
     return path
 
 

@@ -1,0 +1,45 @@
+"""What to say when a disk or file system fails: which file, what happened, and the mend."""
+
+from __future__ import annotations
+
+import errno
+import os
+from pathlib import Path
+
+from spade_envs.errors import StorageError
+
+_SPACE = "free some space there, then do the same again: nothing is half-written"
+_RIGHTS = "give yourself the right to write there, or name a store of your own"
+_GONE = "see that the disk or shared folder is mounted, then do the same again"
+_BROKEN = "do the same again; if it stays so, copy the store to another disk and run: spade-envs "
+_MENDS = {
+    errno.ENOSPC: _SPACE,
+    errno.EDQUOT: _SPACE,
+    errno.EFBIG: _SPACE,
+    errno.EROFS: _RIGHTS,
+    errno.EACCES: _RIGHTS,
+    errno.EPERM: _RIGHTS,
+    errno.ESTALE: _GONE,
+    errno.ENODEV: _GONE,
+    errno.ENOTCONN: _GONE,
+    errno.EHOSTDOWN: _GONE,
+    errno.ETIMEDOUT: _GONE,
+    errno.EMFILE: "close files, or raise the limit (ulimit -n), then do the same again",
+}
+
+
+def storage_error(error: OSError, doing: str, path: str | Path) -> StorageError:
+    """Return the error that tells a person what a disk or file system did.
+
+    Args:
+        error: what the operating system said.
+        doing: `read`, `written`, `made`, ...
+        path: of the file or folder.
+    """
+    if isinstance(error, StorageError):
+        return error
+    why = os.strerror(error.errno) if error.errno else str(error)
+    mend = _MENDS.get(error.errno or 0, f"{_BROKEN}verify")
+    told = StorageError(f"{path} cannot be {doing}: {why}; {mend}")
+    told.errno = error.errno
+    return told
