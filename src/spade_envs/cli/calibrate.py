@@ -138,7 +138,9 @@ def _targets(
     refs: Sequence[str], store: str | None, hint: str, levels: tuple[int, ...] | None
 ) -> list[Target]:
     from spade_envs.calibrate import Target
+    from spade_envs.cli.consent import ask_consent
     from spade_envs.errors import ConfigError
+    from spade_envs.trust.runs import source_to_run
 
     chosen: dict[str, tuple[EnvStore, Record]] = {}
     for opened, record in _records(refs, store):
@@ -157,11 +159,12 @@ def _targets(
         if hint == "strategy" and text is None:
             without.append(record.id)
             continue
+        ask_consent(record)
         found.append(
             Target(
                 id=record.id,
                 digest=record.digest,
-                source=opened.source(record),
+                source=source_to_run(opened, record),
                 interface=opened.interface(record),
                 ledger=root,
                 hint=told,

@@ -55,9 +55,11 @@ def hint_command(
     whose digest stays as it is; calibrate --hint strategy plays with it. Exit code 1 if an
     environment has none, or none that was written passed.
     """
+    from spade_envs.cli.consent import ask_consent
     from spade_envs.cli.main import FOUND
     from spade_envs.cli.output import echo_json
     from spade_envs.store.strategies import newest
+    from spade_envs.trust.runs import source_to_run
 
     server = {name: settings.pop(name) for name in _SERVER}
     chosen = [find(ref, store) for ref in refs]
@@ -68,7 +70,8 @@ def hint_command(
         if policy is None:
             documents.append(_shown(record, newest(root, record.digest), as_json=as_json))
         else:
-            written = _write(policy, opened.source(record), record, root, settings)
+            ask_consent(record)
+            written = _write(policy, source_to_run(opened, record), record, root, settings)
             documents.append(_told(record, written, as_json=as_json))
     if as_json:
         echo_json(documents)

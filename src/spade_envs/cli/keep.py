@@ -34,13 +34,16 @@ def withdraw_command(ref: str, reason: str, store: str | None) -> None:
 @click.command("verify")
 @store_option
 @click.option("--quick", is_flag=True, help="Hashes only; do not read the reports.")
+@click.option("--signatures", is_flag=True, help="Check signatures too, by your allowed signers.")
 @json_option
-def verify_command(store: str | None, quick: bool, as_json: bool) -> None:
+def verify_command(store: str | None, quick: bool, signatures: bool, as_json: bool) -> None:
     """Check a store's files against its manifests; exit code 1 if something is wrong."""
     from spade_envs.cli.main import FOUND
     from spade_envs.cli.output import counted, echo_json, print_table, say
     from spade_envs.gates.certificate import missing_verdicts
     from spade_envs.gates.table import GATES_VERSION
+    from spade_envs.trust.settings import load
+    from spade_envs.trust.vouching import signature_problems
 
     gates = {GATES_VERSION: missing_verdicts}
     found = []
@@ -48,6 +51,8 @@ def verify_command(store: str | None, quick: bool, as_json: bool) -> None:
     for opened in readable_stores(store):
         checked += len(opened.records())
         found += [(opened.root, problem) for problem in opened.verify(deep=not quick, gates=gates)]
+        if signatures:
+            found += [(opened.root, each) for each in signature_problems(opened, load())]
     if as_json:
         echo_json([{"store": str(root), **_plain(problem)} for root, problem in found])
     elif found:

@@ -110,8 +110,10 @@ def _tell(episode: Episode) -> None:
 
 def _opened(ref: str, store: str | None, level: int) -> tuple[SandboxedEnv, EnvSource, str]:
     """Return the environment, its source and what to call it; a file is played unchecked."""
+    from spade_envs.cli.consent import ask_consent
     from spade_envs.play import SandboxedEnv, make_env
     from spade_envs.play.session import open_session
+    from spade_envs.trust.runs import source_to_run
 
     if is_file(ref):
         source = source_of(ref, None)
@@ -122,7 +124,8 @@ def _opened(ref: str, store: str | None, level: int) -> tuple[SandboxedEnv, EnvS
             session.close()
             raise
     opened, record = find(ref, store)
-    source = opened.source(record)
+    ask_consent(record)
+    source = source_to_run(opened, record)
     env = make_env(record.id, str(opened.root), digest=record.digest, level=level)
     return env, source, record.id
 

@@ -36,6 +36,7 @@ from spade_envs.novelty.kept import (
 )
 from spade_envs.novelty.settings import Thresholds
 from spade_envs.store import EnvStore
+from spade_envs.trust.runs import standing
 from spade_envs.types import EnvSource, Json, Record
 
 Step: TypeAlias = Literal["text", "program", "embedding", "behaviour"]
@@ -309,6 +310,8 @@ class Door:
         def one(digest: str) -> tuple[str, Vector | None]:
             try:
                 source = self.store.source(self._records[digest][0])
+                if not standing(digest).may_run:
+                    return digest, None  # pulled, and nobody consented: it is not played, nor kept
             except StoreError:
                 return digest, None
             vector = _behaviour(source, self._sandbox)

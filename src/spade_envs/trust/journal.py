@@ -7,8 +7,9 @@ are only ever added; a torn one is passed over.
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -26,7 +27,7 @@ def state_folder() -> Path:
     return user_state_path("spade-envs", appauthor=False) / "trust"
 
 
-def append(name: str, notes: list[msgspec.Struct]) -> None:
+def append(name: str, notes: Sequence[msgspec.Struct]) -> None:
     """Add notes to a file of this machine, and sync it; the file is made if it is not there.
 
     Raises:
@@ -53,11 +54,13 @@ def append(name: str, notes: list[msgspec.Struct]) -> None:
         ) from None
 
 
-_read: dict[Path, tuple[tuple[int, int, int], list[msgspec.Struct]]] = {}
+def grouped(name: str, kind: type[T], key: str) -> Mapping[str, Sequence[T]]:
+    """Return the notes of a file by one of their fields, oldest first; empty if there is no file.
 
-
-def notes(name: str, kind: type[T]) -> list[T]:
-    """Return the notes of a file, oldest first; empty if there is none.
+    Args:
+        name: of the file.
+        kind: of its notes.
+        key: name of a field that holds text.
 
     Raises:
         StoreError: the file is there and cannot be read.
@@ -66,22 +69,28 @@ def notes(name: str, kind: type[T]) -> list[T]:
     try:
         found = path.stat()
         mark = (found.st_mtime_ns, found.st_size, found.st_ino)
-        if path in _read and _read[path][0] == mark:
-            return _read[path][1]  # type: ignore[return-value]
+        known = _read.get(path)
+        if known is not None and known[0] == mark:
+            groups: dict[str, list[T]] = known[1]
+            return groups
         if found.st_size > _MAX_BYTES:
             raise StoreError(f"{path} has more than {_MAX_BYTES} bytes; move it away")
         data = path.read_bytes()
     except FileNotFoundError:
-        return []
+        return {}
     except OSError as error:
         raise StoreError(f"{path} cannot be read: {error}") from None
+    groups = {}
     decoder = msgspec.json.Decoder(kind)
-    kept: list[T] = []
     for line in data.split(b"\n"):
         if line:
             try:
-                kept.append(decoder.decode(line))
+                note = decoder.decode(line)
             except (msgspec.DecodeError, UnicodeDecodeError):
                 continue  # torn by a kill, or of a newer release
-    _read[path] = (mark, kept)  # type: ignore[assignment]
-    return kept
+            groups.setdefault(getattr(note, key), []).append(note)
+    _read[path] = (mark, groups)
+    return groups
+
+
+_read: dict[Path, tuple[tuple[int, int, int], Any]] = {}

@@ -78,7 +78,7 @@ def note_origin(
 
 def origins_of(digest: str) -> list[Origin]:
     """Return every origin that was noted for a digest, the oldest first; empty for one's own."""
-    return [note for note in journal.notes(FILE, Origin) if note.digest == digest]
+    return list(journal.grouped(FILE, Origin, "digest").get(digest, ()))
 
 
 def public_address(remote: str) -> str:

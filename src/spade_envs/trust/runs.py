@@ -8,7 +8,6 @@ pull noted as foreign (your own, the starters) is asked nothing.
 from __future__ import annotations
 
 import logging
-import shlex
 from dataclasses import dataclass
 
 import msgspec
@@ -18,6 +17,7 @@ from spade_envs.errors import NotTrusted
 from spade_envs.ids import EnvId
 from spade_envs.store import EnvStore
 from spade_envs.trust import journal
+from spade_envs.trust.consent import plea
 from spade_envs.trust.origin import Origin, origins_of
 from spade_envs.trust.settings import Settings, load
 from spade_envs.types import EnvSource, Record
@@ -75,7 +75,7 @@ def _signed(origin: Origin, settings: Settings) -> bool:
 
 def is_verified(digest: str) -> bool:
     """Whether an environment passed the gates on this machine since it was pulled."""
-    return any(note.digest == digest for note in journal.notes(FILE, Verified))
+    return digest in journal.grouped(FILE, Verified, "digest")
 
 
 def note_verified(digest: str) -> None:
@@ -102,7 +102,7 @@ def source_to_run(store: EnvStore, record: Record) -> EnvSource:
     source = store.source(record)
     found = standing(record.digest)
     if not found.consented:
-        raise NotTrusted(_plea(record, found.origins[-1]))
+        raise NotTrusted(plea(record.id, found.origins[-1]))
     if not found.certified:
         from spade_envs.trust.reverify import reverify
 
@@ -110,22 +110,3 @@ def source_to_run(store: EnvStore, record: Record) -> EnvSource:
         reverify(source, store.interface(record), store.report(record), record)
         note_verified(record.digest)
     return source
-
-
-def whose(namespace: str) -> str:
-    """Return how to speak of a namespace."""
-    return f"the namespace {namespace!r}" if namespace else "names without an owner"
-
-
-def consent_command(origin: Origin) -> str:
-    """Return the command that consents to run what an origin stands for."""
-    name = f" {origin.namespace}" if origin.namespace else ""
-    return f"spade-envs trust add{name} --from {shlex.quote(origin.remote)}"
-
-
-def _plea(record: Record, origin: Origin) -> str:
-    return (
-        f"{record.id} comes from {origin.remote}, and you have not said that "
-        f"{whose(origin.namespace)} may run from there. See who made it: spade-envs audit "
-        f"{record.id}; then allow it: {consent_command(origin)}"
-    )

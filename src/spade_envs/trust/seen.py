@@ -115,14 +115,12 @@ def note_offers(remote: str, offers: Iterable[Offer]) -> None:
 def _by_id(address: str) -> dict[str, _Seen]:
     """Return the last that an address said of each id; the first digest and a withdrawal stand."""
     known: dict[str, _Seen] = {}
-    for note in journal.notes(FILE, _Seen):
-        if note.remote == address:
-            before = known.get(note.id)
-            if before is not None:
-                note = msgspec.structs.replace(
-                    note,
-                    digest=before.digest,
-                    withdrawn=before.withdrawn or note.withdrawn,
-                )
-            known[note.id] = note
+    for note in journal.grouped(FILE, _Seen, "remote").get(address, ()):
+        before = known.get(note.id)
+        known[note.id] = note if before is None else _merged(before, note)
     return known
+
+
+def _merged(before: _Seen, now: _Seen) -> _Seen:
+    withdrawn = before.withdrawn or now.withdrawn
+    return msgspec.structs.replace(now, digest=before.digest, withdrawn=withdrawn)

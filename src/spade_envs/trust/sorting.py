@@ -26,6 +26,7 @@ class Sorter:
         self._alone: dict[str, Refused] = {}
         self._others: dict[str, Entry] = {}
         self._cut = False
+        self._blocked: set[str] = set()
 
     def take(self, entry: Entry) -> bool:
         """Take one entry; False if no more are wanted."""
@@ -54,6 +55,10 @@ class Sorter:
         for env_id in sorted(self._versions, key=lambda item: (item.name, item.version or 0)):
             files = self._versions[env_id]
             if env_id in self._bad:
+                continue
+            if self._blocked and (block := self._blocking(env_id)):
+                reason = f"lies below {block}, which is listed as something else than a folder"
+                self._refused.append(Refused(version_path(env_id), reason, _MEND))
                 continue
             if lacking := _lacking(files):
                 mend = "pull again when its push has ended"
@@ -85,6 +90,8 @@ class Sorter:
 
     def _refuse(self, path: str, reason: str, env_id: EnvId | None = None) -> None:
         env_id = env_id or _whose(path)
+        if path.count("/") < 3:
+            self._blocked.add(path)
         refused = Refused(ascii(path[:300])[1:-1], reason, _MEND)
         if env_id is not None:
             self._bad.setdefault(env_id, refused)
@@ -92,6 +99,11 @@ class Sorter:
             self._refused.append(refused)
         else:
             self._untold += 1
+
+    def _blocking(self, env_id: EnvId) -> str:
+        parts = version_path(env_id).split("/")
+        above = ("/".join(parts[:end]) for end in range(1, len(parts) + 1))
+        return next((path for path in above if path in self._blocked), "")
 
     def _flaw(self, entry: Entry, place: Place) -> str:
         if entry.kind != "file":

@@ -19,6 +19,7 @@ from spade_envs.ids import slugify
 from spade_envs.manifest.canonical import FileStamp, digest_of, parse_json, stamp
 from spade_envs.store import EnvStore
 from spade_envs.store.files import publish_folder, read_file
+from spade_envs.trust.runs import source_to_run
 from spade_envs.types import EnvSource, Interface, Json, Record, Report
 
 _CODE, _NOTE = "env.py", "note.json"
@@ -171,7 +172,7 @@ class Shelf:
         store = next(s for s in (self.store, *self._others) if s.root == record.store)
         return Stocked(
             digest=record.digest,
-            source=store.source(record),
+            source=source_to_run(store, record),
             interface=store.interface(record),
             title=record.title,
             certified=True,

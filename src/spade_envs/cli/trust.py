@@ -1,0 +1,190 @@
+"""`trust` and `sign`: whose environments may run here, and vouching for one's own."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from spade_envs.cli.stores import find, json_option, store_option
+
+if TYPE_CHECKING:
+    from spade_envs.trust.settings import Settings
+
+
+@click.group("trust")
+def trust_command() -> None:
+    """Say whose environments may run here, and whose signatures count.
+
+    Kept in trust.toml in your configuration folder, outside every store; see docs/trust.md.
+    """
+
+
+_FROM = "Only as this remote offers it: a folder or an address, as pull knows it."
+
+
+@trust_command.command("add")
+@click.argument("name", required=False, default="")
+@click.option("--key", metavar="FILE|KEY", help="Public SSH key of the signer NAME.")
+@click.option(
+    "--for",
+    "namespaces",
+    metavar="NAMESPACE",
+    multiple=True,
+    help="Namespace that the signer may sign for; * for any. [default: NAME]",
+)
+@click.option("--from", "remote", metavar="REMOTE", default="", help=_FROM)
+def add_command(name: str, key: str | None, namespaces: tuple[str, ...], remote: str) -> None:
+    """Let the namespace NAME run, or with --key let NAME's signatures count.
+
+    Without NAME: names without an owner, as the remote given with --from offers them.
+    """
+    from spade_envs.cli.output import say
+    from spade_envs.trust.consent import whose
+    from spade_envs.trust.settings import allow, load
+
+    if key is not None:
+        _add_signer(name, key, namespaces, remote)
+        return
+    if namespaces:
+        raise click.UsageError("--for goes with --key; a namespace is named by NAME alone")
+    if not name and not remote:
+        raise click.UsageError("name a namespace, a remote with --from, or a signer with --key")
+    _warn(name, load())
+    allowed = allow(name, remote)
+    say(f"{whose(allowed.name)} may run as {allowed.remote or 'any remote'} offers it")
+
+
+def _add_signer(name: str, key: str, namespaces: tuple[str, ...], remote: str) -> None:
+    from spade_envs.cli.output import say
+    from spade_envs.errors import ConfigError
+    from spade_envs.trust.settings import allow_signer, check_namespace, load
+    from spade_envs.trust.signatures import Signer
+
+    if remote:
+        raise click.UsageError("a signature counts wherever it comes from; leave --from out")
+    if not name:
+        raise click.UsageError("name the signer: spade-envs trust add alice --key alice.pub")
+    if not namespaces:
+        try:
+            namespaces = (check_namespace(name),)
+        except ConfigError:
+            text = f"{name!r} is no namespace; say with --for whom they may sign for, or --for '*'"
+            raise click.UsageError(text) from None
+    text = _key_text(key)
+    _warn(name, load())
+    allow_signer(Signer(name, text, namespaces))
+    say(f"signatures of {name} count for {', '.join(each or 'no owner' for each in namespaces)}")
+
+
+def _key_text(key: str) -> str:
+    """Return `TYPE BASE64` of a public key that is given in full or in a file."""
+    text = key
+    if not key.startswith(("ssh-", "ecdsa-", "sk-")):
+        path = Path(key)
+        if not path.is_file() or path.stat().st_size > 1 << 16:
+            raise click.UsageError(f"--key {key}: no such file, and no public SSH key")
+        text = path.read_text("utf-8", "replace")
+        if "PRIVATE KEY" in text:
+            raise click.UsageError(f"--key {key} is a private key; give the .pub file beside it")
+    return " ".join(text.split()[:2])
+
+
+def _trusted(settings: Settings) -> list[str]:
+    signers = [each.name for each in settings.signers]
+    return [*(each.name for each in settings.namespaces if each.name), *signers]
+
+
+def _warn(name: str, settings: Settings) -> None:
+    from spade_envs.cli.output import say
+    from spade_envs.trust.consent import lookalike
+
+    other = lookalike(name, _trusted(settings)) if name else None
+    if other is not None:
+        say(f"warning: {name!r} looks like {other!r}, which you trust already")
+
+
+@trust_command.command("list")
+@json_option
+def list_command(as_json: bool) -> None:
+    """Show whom you trust."""
+    from spade_envs.cli.output import echo_json, print_table
+    from spade_envs.trust.settings import load, settings_path
+
+    known = load()
+    signers = [
+        {"name": each.name, "key": each.key, "namespaces": list(each.namespaces)}
+        for each in known.signers
+    ]
+    allowed = [{"name": each.name, "remote": each.remote} for each in known.namespaces]
+    if as_json:
+        echo_json(
+            {
+                "file": str(settings_path()),
+                "trust_certificate": known.trust_certificate,
+                "require_signatures": known.require_signatures,
+                "signers": signers,
+                "namespaces": allowed,
+            }
+        )
+        return
+    rows = [(each.name or "(no owner)", each.remote or "any remote") for each in known.namespaces]
+    print_table("Namespaces that may run", ("namespace", "from"), rows)
+    keys = [(each.name, ", ".join(each.namespaces), each.key[-24:]) for each in known.signers]
+    print_table("Signers", ("name", "may sign for", "key ends in"), keys)
+    flags = (("trust_certificate", known.trust_certificate),
+             ("require_signatures", known.require_signatures))  # fmt: skip
+    told = ", ".join(f"{name} = {str(value).lower()}" for name, value in flags)
+    click.echo(f"{settings_path()}: {told}")
+
+
+@trust_command.command("remove")
+@click.argument("name", required=False, default="")
+@click.option("--from", "remote", metavar="REMOTE", help="Only the consent for this remote.")
+def remove_command(name: str, remote: str | None) -> None:
+    """Take back what the namespace or signer NAME was allowed."""
+    from spade_envs.cli.output import counted
+    from spade_envs.errors import NotFound
+    from spade_envs.trust.consent import whose
+    from spade_envs.trust.settings import remove
+
+    if not name and remote is None:
+        raise click.UsageError("name a namespace or a signer, or a remote with --from")
+    gone = remove(name, remote)
+    if not gone:
+        raise NotFound(f"{name or whose('')} is not trusted; see spade-envs trust list")
+    click.echo(f"{counted(gone, 'line')} removed from trust.toml")
+
+
+@click.command("sign")
+@click.argument("refs", metavar="[ID]...", nargs=-1)
+@click.option(
+    "--key",
+    metavar="FILE",
+    required=True,
+    type=click.Path(path_type=Path),
+    help="Private SSH key, or the public half of one that your SSH agent holds.",
+)
+@click.option("--replace", is_flag=True, help="Sign anew what has a signature.")
+@store_option
+def sign_command(refs: tuple[str, ...], key: Path, replace: bool, store: str | None) -> None:
+    """Sign versions of a store with ssh-keygen; without IDs, all of your own that lack it."""
+    from spade_envs.cli.output import counted, say
+    from spade_envs.store import open_store
+    from spade_envs.trust.origin import origins_of
+    from spade_envs.trust.vouching import sign_version
+
+    key = Path(os.path.expanduser(key))
+    if refs:
+        chosen = [find(ref, store) for ref in refs]
+    else:
+        opened = open_store(store)
+        chosen = [
+            (opened, record)
+            for record in opened.records()
+            if record.withdrawn is None and not origins_of(record.digest)
+        ]
+    signed = sum(sign_version(opened, record, key, replace=replace) for opened, record in chosen)
+    say(f"{counted(signed, 'version')} signed, {len(chosen) - signed} had a signature already")
