@@ -33,7 +33,7 @@ _FROM = "Only as this remote offers it: a folder or an address, as pull knows it
     "namespaces",
     metavar="NAMESPACE",
     multiple=True,
-    help="Namespace that the signer may sign for; * for any. [default: NAME]",
+    help="Namespace that the signer may sign for, or *; may be repeated. [default: NAME]",
 )
 @click.option("--from", "remote", metavar="REMOTE", default="", help=_FROM)
 def add_command(name: str, key: str | None, namespaces: tuple[str, ...], remote: str) -> None:

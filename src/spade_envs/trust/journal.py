@@ -76,8 +76,10 @@ def grouped(name: str, kind: type[T], key: str) -> Mapping[str, Sequence[T]]:
         if found.st_size > _MAX_BYTES:
             raise StoreError(f"{path} has more than {_MAX_BYTES} bytes; move it away")
         data = path.read_bytes()
-    except FileNotFoundError:
-        return {}
+    except (FileNotFoundError, NotADirectoryError, PermissionError):
+        if os.path.lexists(path):
+            raise StoreError(f"{path} cannot be read, and it says what was pulled") from None
+        return {}  # where nothing can be noted, nothing was pulled
     except OSError as error:
         raise StoreError(f"{path} cannot be read: {error}") from None
     groups = {}
