@@ -1,0 +1,1 @@
+"""Benchmarks behind one interface: tasks, sessions that a policy plays, and scores."""
