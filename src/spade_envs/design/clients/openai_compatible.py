@@ -10,15 +10,25 @@ import threading
 import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 from spade_envs.design.clients.base import CompletionRequest, complete_one
+from spade_envs.design.clients.bounds import bounding
 from spade_envs.design.clients.guided import guide
 from spade_envs.design.clients.pace import Pace
-from spade_envs.design.clients.replies import NoReply, read_answer, read_stream, whole_answer
+from spade_envs.design.clients.replies import (
+    NoReply,
+    names_of,
+    read_answer,
+    read_stream,
+    usable_name,
+    whole_answer,
+)
 from spade_envs.design.clients.usage import CHARS_PER_TOKEN
 from spade_envs.errors import ClientError, ConfigError, MissingExtra
 from spade_envs.types import Completion, Message
@@ -83,6 +93,10 @@ class OpenAICompatiblePolicy:
     ) -> None:
         if concurrency < 1:
             raise ConfigError(f"concurrency must be >= 1, not {concurrency}")
+        if base_url is not None and not _is_url(base_url):
+            raise ConfigError(f"{base_url!r} is no URL of a server, such as http://HOST:PORT/v1")
+        if model is not None and not usable_name(model):
+            raise ConfigError(f"{model!r} is no name of a model")
         self._sdk = _sdk()
         self._where = base_url or "the OpenAI server"
         self._concurrency, self._max_retries = concurrency, max_retries
@@ -97,7 +111,11 @@ class OpenAICompatiblePolicy:
             "base_url": base_url,
             "timeout": self._sdk.Timeout(silence_s, connect=min(_CONNECT_TIMEOUT_S, silence_s)),
             "max_retries": 0,
+            "default_headers": {"Accept-Encoding": "identity"},
         }
+        if client is None:
+            hooks = {"response": [bounding(timeout_s)]}
+            settings["http_client"] = self._sdk.DefaultHttpxClient(event_hooks=hooks)
         try:
             self._client = client or self._sdk.OpenAI(api_key=api_key, **settings)
         except self._sdk.OpenAIError:
@@ -116,11 +134,17 @@ class OpenAICompatiblePolicy:
         """
         with self._naming:
             if self._model is None:
-                listed = self._retried(lambda: [m.id for m in self._client.models.list()], 0)
+                listed = self._retried(self._listed, 0)
                 if not listed:
                     raise ClientError(f"{self._where} serves no model; name one after the URL, #M")
                 self._model = str(listed[0])
             return self._model
+
+    def _listed(self) -> list[str]:
+        try:
+            return names_of(self._client.models.list())
+        except (AttributeError, TypeError):  # of the SDK, where the answer is no JSON object
+            return names_of("")
 
     @property
     def concurrency(self) -> int:
@@ -161,7 +185,7 @@ class OpenAICompatiblePolicy:
         found: Completion = self._retried(ask, reserved)
         if found.prompt_tokens is not None and found.completion_tokens is not None:
             self._pace.give_back(reserved - found.prompt_tokens - found.completion_tokens)
-        return found
+        return found if found.model else replace(found, model=name)
 
     def complete_many(
         self, requests: Sequence[CompletionRequest]
@@ -178,6 +202,8 @@ class OpenAICompatiblePolicy:
         backoff = tenacity.wait_random_exponential(multiplier=1.0, max=_LONGEST_BACKOFF_S)
 
         def worth_it(error: BaseException) -> bool:
+            if isinstance(error, NoReply):
+                return error.again
             return isinstance(error, broken) or _transient(error, self._sdk)
 
         def pause(state: tenacity.RetryCallState) -> float:
@@ -222,10 +248,14 @@ class OpenAICompatiblePolicy:
 
     def _unreachable(self, error: BaseException | None) -> bool:
         """Whether there was no connection at all; a server that hangs is there."""
-        connecting = isinstance(error, self._sdk.APIConnectionError)
-        return connecting and not isinstance(error, self._sdk.APITimeoutError)
+        if not isinstance(error, self._sdk.APIConnectionError):
+            return False
+        late = isinstance(error, self._sdk.APITimeoutError)
+        return not late and not isinstance(error.__cause__, NoReply)
 
     def _failed(self, error: BaseException) -> ClientError:
+        if isinstance(error.__cause__, NoReply):
+            error = error.__cause__
         mend = _MENDS.get(type(error).__name__)
         text = " ".join(str(error).split())[:300]
         tail = f" ({mend})" if mend else ""
@@ -235,10 +265,11 @@ class OpenAICompatiblePolicy:
 
 def _broken() -> tuple[type[Exception], ...]:
     """Return what a reply raises that breaks off while it is read; the SDK wraps no such error."""
-    found: list[type[Exception]] = [NoReply, json.JSONDecodeError]
+    found: list[type[Exception]] = [NoReply, json.JSONDecodeError, UnicodeDecodeError]
+    found.append(RecursionError)  # of JSON that is nested without end
     for transport in ("httpx2", "httpx"):  # the former since version 3 of the SDK
         with contextlib.suppress(ImportError):
-            found.append(importlib.import_module(transport).TransportError)
+            found.append(importlib.import_module(transport).RequestError)
     return tuple(found)
 
 
@@ -270,6 +301,14 @@ def _until(text: str) -> float:
         return (parsedate_to_datetime(text) - datetime.now(UTC)).total_seconds()
     except (ValueError, TypeError):
         return -1.0
+
+
+def _is_url(text: str) -> bool:
+    try:
+        parts = urlsplit(text)
+        return bool(parts.hostname) and parts.port != 0 and text.isprintable() and " " not in text
+    except ValueError:  # of the port or of brackets
+        return False
 
 
 def _sdk() -> Any:

@@ -1,7 +1,11 @@
-"""From what the OpenAI protocol answers, whole or streamed, to a completion."""
+"""From what the OpenAI protocol answers, whole or streamed, to a completion.
+
+The SDK checks nothing of what a server sends, so neither shape nor types are taken on trust.
+"""
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Iterable
 from typing import Any
@@ -11,28 +15,42 @@ from spade_envs.types import Completion
 
 MAX_REPLY_CHARS = 4_000_000
 """A reply that grows beyond is cut off: the server repeats itself without end."""
+LATE = "the reply did not end in time (give it more time with timeout_s)"
+_MAX_COUNT = 1 << 40
+_WRONG_URL = "is the URL right? Those of most servers end in /v1"
 
 
 class NoReply(Exception):
-    """A reply that is none: broken off, endless or empty. Asking again may help."""
+    """A reply that is none: broken off, endless, empty or of another shape.
+
+    Args:
+        text: what is wrong with it.
+        again: whether asking again may help.
+    """
+
+    def __init__(self, text: str, *, again: bool = True) -> None:
+        super().__init__(text)
+        self.again = again
 
 
 def read_answer(answer: Any) -> Completion:
     """Return the completion in a whole answer of the SDK.
 
     Raises:
-        NoReply: it has no choice.
+        NoReply: it has no choice, or is none.
     """
-    if not answer.choices:
+    if isinstance(answer, str) and answer.lstrip().startswith("<"):
+        raise NoReply(f"it answered with a web page; {_WRONG_URL}", again=False)
+    choice = _first(answer)
+    if choice is None:
         raise NoReply("it answered without any choice")
-    choice = answer.choices[0]
-    thinking = _thinking_of(choice.message)
+    message = getattr(choice, "message", None)
     return _completion(
-        choice.message.content or "",
-        thinking,
-        model=answer.model,
-        finish_reason=choice.finish_reason,
-        usage=answer.usage,
+        _text(getattr(message, "content", None)),
+        _thinking_of(message),
+        model=getattr(answer, "model", None),
+        finish_reason=getattr(choice, "finish_reason", None),
+        usage=getattr(answer, "usage", None),
     )
 
 
@@ -48,17 +66,48 @@ def whole_answer(stream: Any) -> Any | None:
     Raises:
         NoReply: it is no JSON of a chat completion.
     """
-    response = getattr(stream, "response", None)
-    if response is None or "application/json" not in response.headers.get("content-type", ""):
+    response: Any = getattr(stream, "response", None)
+    kind = "" if response is None else response.headers.get("content-type", "")
+    if "text/html" in kind:
+        response.close()
+        raise NoReply(f"it answered with a web page; {_WRONG_URL}", again=False)
+    if "application/json" not in kind:
         return None
     from openai.types.chat import ChatCompletion
 
     try:
-        return ChatCompletion.model_validate_json(response.read())
-    except ValueError as error:
-        raise NoReply("it answered something other than a chat completion") from error
+        found = json.loads(response.read())
+    except (ValueError, RecursionError) as error:
+        raise NoReply("it answered something other than JSON") from error
     finally:
         response.close()
+    if not isinstance(found, dict) or "choices" not in found:
+        said = json.dumps(found)[:200]
+        raise NoReply(f"it answered something other than a chat completion: {said}")
+    return ChatCompletion.construct(**found)
+
+
+def names_of(listed: Any) -> list[str]:
+    """Return the names of the models that a server lists.
+
+    Args:
+        listed: page of the SDK; text if the server sent no JSON.
+
+    Raises:
+        NoReply: it is no such list, or a name cannot be used.
+    """
+    models = "" if isinstance(listed, str) else getattr(listed, "data", None) or []
+    if not isinstance(models, list):
+        raise NoReply(f"it lists no models; {_WRONG_URL}", again=False)
+    names = [getattr(model, "id", None) for model in models]
+    if not all(usable_name(name) for name in names[:1]):
+        raise NoReply("the first model that it lists has no usable name", again=False)
+    return [str(name) for name in names]
+
+
+def usable_name(name: Any) -> bool:
+    """Whether a model's name can be asked for and shown: one line of at most 300 characters."""
+    return isinstance(name, str) and 0 < len(name.strip()) <= 300 and name.isprintable()
 
 
 def read_stream(chunks: Iterable[Any], model: str, deadline: float) -> Completion:
@@ -80,16 +129,16 @@ def read_stream(chunks: Iterable[Any], model: str, deadline: float) -> Completio
             model = getattr(chunk, "model", None) or model
             usage = getattr(chunk, "usage", None) or usage
             if time.monotonic() > deadline:
-                raise NoReply("the reply did not end in time (give it more time with timeout_s)")
+                raise NoReply(LATE)
             if size > MAX_REPLY_CHARS:
                 raise NoReply(f"the reply is longer than {MAX_REPLY_CHARS} characters")
-            if not chunk.choices:
+            if (choice := _first(chunk)) is None:
                 continue
-            seen, choice = True, chunk.choices[0]
-            text.append(getattr(choice.delta, "content", None) or "")
-            thinking.append(_thinking_of(choice.delta))
+            seen, delta = True, getattr(choice, "delta", None)
+            text.append(_text(getattr(delta, "content", None)))
+            thinking.append(_thinking_of(delta))
             size += len(text[-1]) + len(thinking[-1])
-            reason = choice.finish_reason or reason
+            reason = getattr(choice, "finish_reason", None) or reason
     finally:
         close = getattr(chunks, "close", None)
         if close is not None:
@@ -103,21 +152,49 @@ def read_stream(chunks: Iterable[Any], model: str, deadline: float) -> Completio
     )
 
 
+def _first(answer: Any) -> Any:
+    choices = getattr(answer, "choices", None)
+    return choices[0] if isinstance(choices, list) and choices else None
+
+
+def _text(content: Any) -> str:
+    """Return a message's text; a list of parts, as newer models give it, is joined."""
+    if isinstance(content, list):
+        parts = [
+            p.get("text") if isinstance(p, dict) else getattr(p, "text", None) for p in content
+        ]
+        return "".join(part for part in parts if isinstance(part, str))
+    if content is not None and not isinstance(content, str):
+        raise NoReply(f"it answered with {type(content).__name__} where text belongs")
+    return content or ""
+
+
 def _completion(
-    text: str, thinking: str, *, model: str, finish_reason: str | None, usage: Any
+    text: str, thinking: str, *, model: Any, finish_reason: Any, usage: Any
 ) -> Completion:
     if not thinking:
         thinking, text = split_thinking(text)
     details = getattr(usage, "completion_tokens_details", None)
     return Completion(
-        text=text,
-        model=model,
-        prompt_tokens=getattr(usage, "prompt_tokens", None),
-        completion_tokens=getattr(usage, "completion_tokens", None),
-        finish_reason=finish_reason,
-        thinking=thinking,
-        thinking_tokens=getattr(details, "reasoning_tokens", None),
+        text=_whole(text),
+        model=_whole(model) if isinstance(model, str) else "",
+        prompt_tokens=_count(usage, "prompt_tokens"),
+        completion_tokens=_count(usage, "completion_tokens"),
+        finish_reason=finish_reason if isinstance(finish_reason, str) else None,
+        thinking=_whole(thinking),
+        thinking_tokens=_count(details, "reasoning_tokens"),
     )
+
+
+def _whole(text: str) -> str:
+    """Return a text without halves of characters, which JSON can hold and UTF-8 cannot."""
+    return text.encode("utf-8", "replace").decode()
+
+
+def _count(usage: Any, name: str) -> int | None:
+    """Return a number of tokens; None, so that it is estimated, for what is no such number."""
+    found = getattr(usage, name, None)
+    return found if type(found) is int and 0 <= found < _MAX_COUNT else None
 
 
 def _thinking_of(message: Any) -> str:

@@ -1,0 +1,212 @@
+"""Servers that answer anything but what the protocol says."""
+
+import json
+import threading
+import time
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import pytest
+
+from spade_envs.design.clients import bounds, open_policy
+from spade_envs.errors import ClientError, ConfigError
+from spade_envs.types import Message
+
+CHAT = (Message("user", "u"),)
+JSON, EVENTS = "application/json", "text/event-stream"
+
+
+@contextmanager
+def sending(kind, pieces, headers=()):
+    """Give the URL of a server that answers everything with these bytes, a pause before each."""
+    closing = threading.Event()
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self):
+            self.rfile.read(int(self.headers.get("Content-Length", 0)))
+            self.send_response(200)
+            self.send_header("Content-Type", kind)
+            for name, value in headers:
+                self.send_header(name, value)
+            self.end_headers()
+            try:
+                for piece in pieces:
+                    if closing.is_set():
+                        return
+                    self.wfile.write(piece)
+            except OSError:
+                pass  # the client has gone
+
+        do_POST = do_GET
+
+        def log_message(self, *args):
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server.daemon_threads = True
+    thread = threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}/v1"
+    finally:
+        closing.set()
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
+def ask(url, *, stream=True, **settings):
+    policy = open_policy(f"{url}#m1", stream=stream, max_retries=0, **settings)
+    return policy.complete(CHAT, seed=1, max_tokens=9, temperature=0)
+
+
+def whole(message, **fields):
+    choices = [{"index": 0, "message": message, "finish_reason": "stop"}]
+    return json.dumps({"choices": choices, "model": "m2", **fields}).encode()
+
+
+def streamed(*events):
+    return b"".join(b"data: " + json.dumps(event).encode() + b"\n\n" for event in events)
+
+
+def piece(content, reason="stop", **fields):
+    return {
+        "choices": [{"index": 0, "delta": {"content": content}, "finish_reason": reason}]
+    } | fields
+
+
+def both(message, **fields):
+    """Return one answer in both ways to send it, with the way to ask for it."""
+    return (
+        (EVENTS, streamed(piece(message, **fields)), True),
+        (JSON, whole({"content": message}, **fields), True),
+        (JSON, whole({"content": message}, **fields), False),
+    )
+
+
+@pytest.mark.parametrize(("kind", "body", "stream"), both("hi", usage={
+    "prompt_tokens": -300, "completion_tokens": "4", "completion_tokens_details": "x",
+}))  # fmt: skip
+def test_counts_that_are_none_are_left_to_be_estimated(kind, body, stream):
+    with sending(kind, [body]) as url:
+        found = ask(url, stream=stream)
+    assert (found.text, found.prompt_tokens, found.completion_tokens) == ("hi", None, None)
+
+
+@pytest.mark.parametrize("count", [3.0, 1e300, True, 10**30, None, [3], -1])
+def test_only_whole_numbers_that_can_be_are_counts(count):
+    usage = {"prompt_tokens": count, "completion_tokens": 2}
+    with sending(JSON, [whole({"content": "hi"}, usage=usage)]) as url:
+        found = ask(url)
+    assert (found.prompt_tokens, found.completion_tokens) == (None, 2)
+
+
+@pytest.mark.parametrize(("kind", "body", "stream"), both("a\ud800b", model=7))
+def test_texts_can_be_written_down_and_the_model_has_a_name(kind, body, stream):
+    with sending(kind, [body]) as url:
+        found = ask(url, stream=stream)
+    assert (found.text, found.model) == ("a?b", "m1")
+
+
+@pytest.mark.parametrize(
+    ("kind", "body", "stream"), both([{"type": "text", "text": "h"}, {"type": "x"}, {"text": "i"}])
+)
+def test_texts_in_parts_are_joined(kind, body, stream):
+    with sending(kind, [body]) as url:
+        assert ask(url, stream=stream).text == "hi"
+
+
+@pytest.mark.parametrize(("kind", "body", "stream"), [
+    *both(5),
+    *((JSON, body, stream) for stream in (True, False) for body in (
+        b"[1]", b"null", b'"text"', b"{", b"\xff\xfe", b"[" * 100_000, b'{"choices": "abc"}',
+        b'{"choices": {"a": 1}}', b'{"error": {"message": "no"}}', b"",
+    )),
+    *((EVENTS, body, True) for body in (
+        b"data: [1]\n\n", b"data: null\n\n", b'data: "x"\n\n', b"data: {\n\n",
+        b"data: \xff\xfe\n\n", b"data: " + b"[" * 100_000 + b"\n\n", streamed({"choices": "abc"}),
+        streamed({"choices": {"0": 1}}), streamed({"error": "boom"}),
+    )),
+])  # fmt: skip
+def test_what_is_no_completion_is_an_error_of_the_client(kind, body, stream):
+    with sending(kind, [body]) as url, pytest.raises(ClientError):
+        ask(url, stream=stream)
+
+
+@pytest.mark.parametrize("stream", [True, False])
+def test_a_web_page_says_that_the_url_is_wrong_and_is_asked_for_once(stream, monkeypatch):
+    naps = []
+    monkeypatch.setattr("tenacity.nap.time.sleep", naps.append)
+    with sending("text/html", [b"<html>Chat with me</html>"]) as url:
+        policy = open_policy(f"{url}#m1", stream=stream)
+        with pytest.raises(ClientError, match="a web page; is the URL right"):
+            policy.complete(CHAT, seed=1, max_tokens=9, temperature=0)
+        with pytest.raises(ClientError, match="lists no models; is the URL right"):
+            _ = open_policy(url).name
+    assert naps == []
+
+
+@pytest.mark.parametrize("name", ["", " ", "a\x1b]0;X\x07", "a\ud800", "a\nb", "x" * 301, 7, None])
+def test_a_name_that_cannot_be_shown_is_refused(name):
+    with sending(JSON, [json.dumps({"data": [{"id": name}]}).encode()]) as url:
+        with pytest.raises(ClientError, match="no usable name"):
+            _ = open_policy(url).name
+        if isinstance(name, str) and name:
+            with pytest.raises(ConfigError, match="no name of a model"):
+                open_policy(f"{url}#{name}")
+
+
+@pytest.mark.parametrize("body", [b"[1]", b'"abc"', b'{"data": "abc"}', b'{"data": 1}'])
+def test_a_list_of_models_that_is_none(body):
+    with sending(JSON, [body]) as url, pytest.raises(ClientError, match="lists no models"):
+        _ = open_policy(url, max_retries=0).name
+
+
+def drip(byte):
+    while True:
+        time.sleep(0.02)
+        yield byte
+
+
+@pytest.mark.parametrize(
+    ("kind", "byte", "stream"),
+    [(EVENTS, b": alive\n\n", True), (JSON, b" ", True), (JSON, b" ", False)],
+)
+def test_a_server_that_sends_a_byte_now_and_then_is_given_up(kind, byte, stream):
+    with sending(kind, drip(byte)) as url, pytest.raises(ClientError, match="did not end in time"):
+        ask(url, stream=stream, timeout_s=0.5)
+
+
+def flood(data):
+    while True:
+        yield data
+
+
+@pytest.mark.parametrize(("kind", "stream"), [(EVENTS, True), (JSON, True), (JSON, False)])
+def test_a_line_without_an_end_does_not_fill_the_memory(kind, stream, monkeypatch):
+    monkeypatch.setattr(bounds, "MAX_REPLY_BYTES", 100_000)
+    with sending(kind, flood(b"a" * 10_000)) as url, pytest.raises(ClientError, match="100000 b"):
+        ask(url, stream=stream)
+
+
+def test_lines_of_a_stream_may_be_more_together(monkeypatch):
+    monkeypatch.setattr(bounds, "MAX_REPLY_BYTES", 10_000)
+    events = [streamed(piece("x" * 1000, None))] * 20 + [streamed(piece("", "stop"))]
+    with sending(EVENTS, events) as url:
+        assert len(ask(url).text) == 20_000
+
+
+def test_compressed_answers_are_refused_since_nobody_asked_for_them():
+    headers = [("Content-Encoding", "gzip")]
+    with sending(JSON, [b"\x1f\x8b"], headers) as url:
+        for stream in (True, False):
+            with pytest.raises(ClientError, match="not asked for"):
+                ask(url, stream=stream)
+
+
+@pytest.mark.parametrize(
+    "url", ["http://", "http://[::1/v1", "http://a:b/v1", "http://a b/v1", "http://a:0"]
+)
+def test_what_is_no_url_is_wrong_usage(url):
+    with pytest.raises(ConfigError, match="no URL of a server"):
+        open_policy(url)
