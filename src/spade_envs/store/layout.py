@@ -33,8 +33,9 @@ MAX_INDEX_BYTES = 256 << 20
 MAX_TOMBSTONE_BYTES = 1 << 16
 
 _VERSION = re.compile(r"v(0|[1-9][0-9]{0,8})")
-_EXTRAS = {
-    ".gitattributes": b"* text eol=lf\nindex.jsonl merge=union\n",
+EXTRAS = {
+    ".gitattributes": b"* text eol=lf\nindex.jsonl merge=union\nCATALOG.md merge=union\n"
+    b"ledger/*.jsonl merge=union\n",
     ".gitignore": b".cache/\n.staging/\nrejected/\nquarantine/\n",
 }
 
@@ -42,6 +43,11 @@ _EXTRAS = {
 def version_path(env_id: EnvId) -> str:
     """Return the folder of a version, relative to the root of its store."""
     return f"{ENVS}/{env_id.name}/v{env_id.version}"
+
+
+def marker() -> bytes:
+    """Return what makes a folder an envstore, as the bytes of its `ENVSTORE.json`."""
+    return canonical_json({"format": FORMAT, "namespace": NAMESPACE})
 
 
 def create_store(root: Path) -> None:
@@ -54,12 +60,11 @@ def create_store(root: Path) -> None:
     with told("made", root):
         root.mkdir(parents=True, exist_ok=True)
     if not (root / MARKER).exists():
-        if any(path.name not in (".staging", ".git", *_EXTRAS) for path in root.iterdir()):
+        if any(path.name not in (".staging", ".git", *EXTRAS) for path in root.iterdir()):
             raise ConfigError(f"{root} is not an envstore and not empty; name a new folder")
-        marker = canonical_json({"format": FORMAT, "namespace": NAMESPACE})
-        for name, data in _EXTRAS.items():
+        for name, data in EXTRAS.items():
             publish_file(root, root / name, data)
-        publish_file(root, root / MARKER, marker)
+        publish_file(root, root / MARKER, marker())
     check_marker(root)
 
 
@@ -73,10 +78,10 @@ def check_marker(root: Path) -> None:
     """
     where = str(root / MARKER)
     try:
-        marker = parse_json(read_file(root, MARKER, max_bytes=MAX_TOMBSTONE_BYTES), where)
+        told = parse_json(read_file(root, MARKER, max_bytes=MAX_TOMBSTONE_BYTES), where)
     except (FileNotFoundError, NotADirectoryError):
         raise NotFound(f"{root} is not an envstore (it has no {MARKER})") from None
-    found = marker.get("format") if isinstance(marker, dict) else None
+    found = told.get("format") if isinstance(told, dict) else None
     if not isinstance(found, int) or isinstance(found, bool) or found < 1:
         raise Corrupt(f"{where}: format must be a number >= 1")
     if found > FORMAT:
@@ -84,7 +89,7 @@ def check_marker(root: Path) -> None:
             f"{where} has format {found}; this release reads up to {FORMAT}. "
             "Run: pip install -U spade-envs"
         )
-    if marker != {"format": found, "namespace": NAMESPACE}:
+    if told != {"format": found, "namespace": NAMESPACE}:
         raise Corrupt(f"{where}: namespace must be {NAMESPACE!r}, and there are no other keys")
 
 

@@ -112,6 +112,11 @@ def note_offers(remote: str, offers: Iterable[Offer]) -> None:
     journal.append(FILE, [note for note in new if known.get(note.id) != note])
 
 
+def seen_digests(remote: str) -> dict[str, str]:
+    """Return by id the digests that were taken from a remote before."""
+    return {text: seen.digest for text, seen in _by_id(public_address(remote)).items()}
+
+
 def _by_id(address: str) -> dict[str, _Seen]:
     """Return the last that an address said of each id; the first digest and a withdrawal stand."""
     known: dict[str, _Seen] = {}

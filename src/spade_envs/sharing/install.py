@@ -1,0 +1,160 @@
+"""From a lock file to a store that holds just those digests under those ids."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from spade_envs.errors import RemoteError
+from spade_envs.ids import EnvId
+from spade_envs.sharing.bring import Bringer
+from spade_envs.sharing.lock import Lock, Locked
+from spade_envs.sharing.offered import Offered, look
+from spade_envs.sharing.outcome import Outcome, Progress, Transfer, in_order
+from spade_envs.sharing.planning import Plan
+from spade_envs.sharing.remotes import open_remote
+from spade_envs.sharing.transfer import JOBS, Reader
+from spade_envs.store import EnvStore
+from spade_envs.store.index import IndexLine
+from spade_envs.trust.seen import Offer, judge_offers
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InstallOptions:
+    """How to install."""
+
+    remotes: tuple[str, ...] = ()
+    """Addresses to look in as well, after those of the lock."""
+    trust_certificate: bool = False
+    """Do not run the gates again for what allowed signers signed."""
+    jobs: int = JOBS
+
+
+def install(
+    lock: Lock,
+    store: EnvStore,
+    options: InstallOptions = InstallOptions(),
+    progress: Progress | None = None,
+) -> Transfer:
+    """Bring what a lock names and a store lacks, under the ids that the lock gives. Runs nothing.
+
+    A version is looked for by its id and then by its digest, so one that was renamed is found.
+
+    Raises:
+        StoreError: the store cannot be written to.
+        ConfigError: an address cannot be used.
+    """
+    store.require_writable()
+    held = {record.id: record for record in store.records()}
+    outcomes: list[Outcome] = []
+    missing: list[Locked] = []
+    for each in lock.environments:
+        record = held.get(each.id)
+        if record is None:
+            missing.append(each)
+        elif record.digest != each.digest:
+            note = f"is {record.digest[:19]}... in this store; install into a new one"
+            outcomes.append(Outcome("conflict", each.id, each.id, each.digest, note))
+        elif record.withdrawn is not None:
+            note = f"was withdrawn here: {record.withdrawn}"
+            outcomes.append(Outcome("refused", each.id, each.id, each.digest, note))
+        else:
+            outcomes.append(Outcome("same", each.id, each.id, each.digest))
+    moved, notes = 0, list[str]()
+    try:
+        for url in _places(lock, missing, options):
+            mine = [each for each in missing if _asks(lock, each, url, options)]
+            try:
+                found, count = _from(url, mine, store, options, progress or _silent)
+            except RemoteError as error:
+                notes.append(str(error))
+                continue
+            moved += count
+            outcomes += found
+            done = {each.placed for each in found} | {each.id for each in found if not each.placed}
+            missing = [each for each in missing if each.id not in done]
+    finally:
+        store.refresh()
+    for each in missing:
+        note = "is at none of the remotes that were looked in; name another with --remote URL"
+        outcomes.append(Outcome("refused", each.id, "", each.digest, note))
+    return Transfer(
+        remote=", ".join(sorted(lock.remotes)) or "no remote",
+        outcomes=in_order(outcomes),
+        bytes_moved=moved,
+        notes=tuple(notes),
+    )
+
+
+def _silent(done: int, total: int) -> None:
+    pass
+
+
+def _places(lock: Lock, missing: Sequence[Locked], options: InstallOptions) -> list[str]:
+    named = [lock.remotes[each.remote] for each in missing if each.remote]
+    return list(dict.fromkeys([*named, *options.remotes]))
+
+
+def _asks(lock: Lock, each: Locked, url: str, options: InstallOptions) -> bool:
+    return url in options.remotes or bool(each.remote and lock.remotes[each.remote] == url)
+
+
+def _from(
+    url: str,
+    wanted: Sequence[Locked],
+    store: EnvStore,
+    options: InstallOptions,
+    progress: Progress,
+) -> tuple[list[Outcome], int]:
+    if not wanted:
+        return [], 0
+    with open_remote(url) as remote:
+        reader = Reader(remote, options.jobs)
+        offered = look(remote, reader, must_exist=True)
+        plans = _found(offered, wanted)
+        offers = [Offer(plan.source, plan.digest, offered.is_withdrawn(plan.source))
+                  for plan in plans]  # fmt: skip
+        refused = judge_offers(remote.label, offers)
+        outcomes = []
+        fit = []
+        for plan, offer in zip(plans, offers, strict=True):
+            if plan.source in refused:
+                note = f"{refused[plan.source].reason}; {refused[plan.source].mend}"
+            elif offer.withdrawn:
+                note = f"was withdrawn at {remote.label}, so it is not taken; lock another"
+            else:
+                fit.append(plan)
+                continue
+            outcomes.append(Outcome("refused", str(plan.target), "", plan.digest, note))
+        bringer = Bringer(offered, store, trust_certificate=options.trust_certificate)
+        for outcome in bringer.bring(fit, progress):
+            outcomes.append(outcome)
+    return outcomes, reader.bytes
+
+
+def _found(offered: Offered, wanted: Sequence[Locked]) -> list[Plan]:
+    """Return where the remote has each content: by its id, else by its digest."""
+    ids = {each: EnvId.parse(each.id) for each in wanted}
+    there = offered.listing.versions
+    offered.fetch_manifests([env_id for env_id in ids.values() if env_id in there])
+    plans, others = [], []
+    for each, target in ids.items():
+        line = offered.line(target) if target in there else ""
+        if isinstance(line, IndexLine) and line.digest == each.digest:
+            plans.append(Plan(target, target, each.digest))
+        else:
+            others.append((each, target))
+    if not others:
+        return plans
+    by_digest: dict[str, EnvId] = {}
+    for env_id, line in sorted(offered.lines().items()):
+        if line.withdrawn is None or line.digest not in by_digest:
+            by_digest[line.digest] = env_id
+    candidates = [(by_digest[each.digest], target, each) for each, target in others
+                  if each.digest in by_digest]  # fmt: skip
+    offered.fetch_manifests([source for source, _, _ in candidates])
+    for source, target, each in candidates:
+        line = offered.line(source)
+        if isinstance(line, IndexLine) and line.digest == each.digest:
+            plans.append(Plan(source, target, each.digest))
+    return plans

@@ -1,0 +1,182 @@
+"""What a pull has to fetch, decided from names, sizes and manifests alone."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from spade_envs.errors import ConfigError, IdError
+from spade_envs.ids import EnvId
+from spade_envs.sharing.local import Holdings
+from spade_envs.sharing.names import Renaming
+from spade_envs.sharing.offered import Offered
+from spade_envs.sharing.outcome import Outcome
+from spade_envs.sharing.plays import fetch_plays
+from spade_envs.sharing.wanted import Wanted
+from spade_envs.store.index import IndexLine
+from spade_envs.trust.incoming import Refused
+from spade_envs.trust.seen import Offer, judge_offers, seen_digests
+
+MEND = "leave it out, or ask its publisher for a new version"
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """A version that is to be fetched."""
+
+    source: EnvId
+    target: EnvId
+    digest: str
+
+
+@dataclass(kw_only=True)
+class Planned:
+    """All that was decided."""
+
+    plans: list[Plan] = field(default_factory=list)
+    outcomes: list[Outcome] = field(default_factory=list)
+    """Of what is not fetched."""
+    broken: list[Refused] = field(default_factory=list)
+    """Versions whose manifest says nothing that counts."""
+    held: list[Offer] = field(default_factory=list)
+    """What is there and here, or withdrawn there: it is noted, and not fetched."""
+    withdrawn: list[Plan] = field(default_factory=list)
+    """What is here, in use, and was withdrawn there."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Planner:
+    """Decides what to fetch of a remote into a store.
+
+    Args:
+        offered: what the remote has.
+        holdings: what the store has.
+        wanted: what is asked for.
+        renaming: what it is to be called.
+        renumber: whether a version whose id is taken gets the next free number.
+    """
+
+    offered: Offered
+    holdings: Holdings
+    wanted: Wanted
+    renaming: Renaming
+    renumber: bool
+
+    def plan(self) -> Planned:
+        """Return the decision.
+
+        Raises:
+            NotFound: a ref names nothing at the remote.
+            ConfigError: one name is given to several environments.
+            RemoteError: manifests cannot be read.
+        """
+        found = Planned()
+        targets = self._targets(found)
+        offers = self._offers(targets, found)
+        refused = judge_offers(
+            self.offered.remote.label, offers.values(), whole=self.wanted.everything
+        )
+        taken: set[EnvId] = set()
+        for source, target in targets.items():
+            offer = offers.get(source)
+            if source in refused:
+                told = refused[source]
+                note = f"{told.reason}; {told.mend}"
+                found.outcomes.append(Outcome("refused", str(source), note=note))
+            elif offer is not None:
+                self._decide(Plan(source, target, offer.digest), offer, taken, found)
+        return found
+
+    def _targets(self, found: Planned) -> dict[EnvId, EnvId]:
+        """Return what is wanted, with the id that it would have here."""
+        targets = {}
+        for source in self._chosen():
+            try:
+                targets[source] = self.renaming.of(source)
+            except IdError as error:
+                found.outcomes.append(Outcome("refused", str(source), note=str(error)))
+        if self.renaming.name and len({source.name for source in targets}) > 1:
+            raise ConfigError("--as names one environment; choose one, or use --namespace")
+        return targets
+
+    def _chosen(self) -> list[EnvId]:
+        there, wanted = self.offered.listing.versions, self.wanted
+        if wanted.everything:
+            return sorted(there)
+        lines = self.offered.lines()
+        records = [line.to_record(self.offered.reader.place) for _, line in sorted(lines.items())]
+        cells = fetch_plays(self.offered) if wanted.success is not None else {}
+        return [EnvId.parse(record.id) for record in wanted.choose(records, cells)]
+
+    def _offers(self, targets: Mapping[EnvId, EnvId], found: Planned) -> dict[EnvId, Offer]:
+        """Return what the remote says of each; of what was taken from it before, no file is read.
+
+        An id never gets another content, so what this remote had under an id it still has; and if
+        that has the sizes of what is here, it is the same.
+        """
+        offers, unknown = {}, []
+        seen = seen_digests(self.offered.remote.label)
+        for source, target in targets.items():
+            record = self.holdings.records.get(target)
+            known = record is not None and seen.get(str(source)) == record.digest
+            sizes = self.offered.sizes(source)
+            if record and known and self.holdings.looks_the_same(target, source, sizes):
+                withdrawn = self.offered.is_withdrawn(source)
+                offers[source] = Offer(source, record.digest, withdrawn)
+            else:
+                unknown.append(source)
+        self.offered.fetch_manifests(unknown)
+        for source in unknown:
+            line = self.offered.line(source)
+            if isinstance(line, IndexLine):
+                gates = self.offered.gates_version(source)
+                offers[source] = Offer(source, line.digest, line.withdrawn is not None, gates)
+            else:
+                found.broken.append(Refused(str(source), f"is refused: {line}", MEND))
+        return offers
+
+    def _decide(self, plan: Plan, offer: Offer, taken: set[EnvId], found: Planned) -> None:
+        """Let one version be fetched, or say why it is not."""
+        source, digest = str(plan.source), plan.digest
+        here = self.holdings.ids_of.get(digest, ())
+        same = [each for each in here if each == plan.target]
+        same += [each for each in here if each.name == plan.target.name]
+        same += [] if self.renaming else here
+        if same:
+            self._held(replace(plan, target=same[0]), offer, found)
+        elif offer.withdrawn:
+            found.held.append(offer)  # noted, so that it is not taken when it is offered again
+            note = "was withdrawn there, so it is not taken"
+            found.outcomes.append(Outcome("withdrawn", source, "", digest, note))
+        elif plan.target not in self.holdings.records and plan.target not in taken:
+            taken.add(plan.target)
+            found.plans.append(plan)
+        elif self.renumber:
+            target = self.holdings.next_free(plan.target.name, taken)
+            taken.add(target)
+            found.plans.append(replace(plan, target=target))
+        else:
+            rival = self.holdings.records.get(plan.target)
+            other = f"{rival.digest[:19]}..." if rival else "another one of this pull"
+            note = (
+                f"is {digest[:19]}... there, but {plan.target} here is {other}; take it beside "
+                "that with --namespace NAME, --as NAME or --renumber"
+            )
+            found.outcomes.append(Outcome("conflict", source, "", digest, note))
+
+    def _held(self, plan: Plan, offer: Offer, found: Planned) -> None:
+        found.held.append(offer)
+        if offer.withdrawn and self.holdings.records[plan.target].withdrawn is None:
+            found.withdrawn.append(plan)
+            return
+        text, place = str(plan.source), str(plan.target)
+        if plan.target != self.renaming.of(plan.source):
+            note = f"is here as {plan.target}"
+            found.outcomes.append(Outcome("same", text, place, plan.digest, note))
+        elif self.holdings.looks_the_same(
+            plan.target, plan.source, self.offered.sizes(plan.source)
+        ):
+            found.outcomes.append(Outcome("same", text, place, plan.digest))
+        else:
+            note = "has other texts or another certificate there; yours stays"
+            found.outcomes.append(Outcome("kept", text, place, plan.digest, note))

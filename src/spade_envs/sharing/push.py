@@ -1,0 +1,297 @@
+"""From a store to a remote: what it lacks, each version whole before it can be seen as whole."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import msgspec
+
+from spade_envs.errors import ConfigError, Corrupt, IdError
+from spade_envs.ids import EnvId
+from spade_envs.sharing.local import Holdings, files_of, without_tombstone
+from spade_envs.sharing.names import SAME_NAMES, Renaming, renamed
+from spade_envs.sharing.offered import Offered, look
+from spade_envs.sharing.outcome import Outcome, Progress, Transfer, in_order
+from spade_envs.sharing.plays import push_plays
+from spade_envs.sharing.remotes import Moved, Remote, open_remote
+from spade_envs.sharing.transfer import JOBS, Reader, again, at_once
+from spade_envs.sharing.wanted import EVERYTHING, Wanted
+from spade_envs.store import EnvStore
+from spade_envs.store.catalog import render
+from spade_envs.store.files import read_file
+from spade_envs.store.index import encode, line_of
+from spade_envs.store.layout import (
+    CATALOG,
+    EXTRAS,
+    INDEX,
+    MARKER,
+    MAX_TOMBSTONE_BYTES,
+    TOMBSTONE,
+    marker,
+    version_path,
+)
+from spade_envs.store.plays import PlayReader
+from spade_envs.trust.incoming import Refused, check_files
+from spade_envs.types import Record
+
+_TRIES = 6
+_HARMLESS = ("README.md", ".gitattributes", ".gitignore", "LICENSE", "LICENSE.md", "LICENSE.txt")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PushOptions:
+    """How to push."""
+
+    wanted: Wanted = EVERYTHING
+    renaming: Renaming = SAME_NAMES
+    renumber: bool = False
+    """Give a version whose id means another content there the next free number, instead of leaving
+    it out."""
+    plays: bool = False
+    """Give the ledgers of plays as well."""
+    dry_run: bool = False
+    jobs: int = JOBS
+    """How many versions are written at once, >= 1."""
+
+
+def push(
+    url: str,
+    store: EnvStore,
+    options: PushOptions = PushOptions(),
+    progress: Progress | None = None,
+) -> Transfer:
+    """Give a remote what is wanted of a store and not there yet; an empty place becomes a store.
+
+    Args:
+        url: address of the remote; see `open_remote`.
+        store: where from.
+        options: what to give, and what to call it there.
+        progress: is told how many versions are done.
+
+    Raises:
+        RemoteError: the remote cannot be reached, or refuses; what was placed so far stays.
+        NotFound: a ref names nothing in the store.
+        ConfigError: the address or an option cannot be used, or the place holds something else.
+    """
+    with open_remote(url) as remote:
+        return push_to(remote, store, options, progress)
+
+
+def push_to(
+    remote: Remote,
+    store: EnvStore,
+    options: PushOptions = PushOptions(),
+    progress: Progress | None = None,
+) -> Transfer:
+    """Do as `push` does, to an open remote; planned again if somebody else wrote meanwhile."""
+    for _ in range(_TRIES - 1):
+        try:
+            return _push_once(remote, store, options, progress)
+        except Moved:
+            continue
+    return _push_once(remote, store, options, progress)
+
+
+def _push_once(
+    remote: Remote, store: EnvStore, options: PushOptions, progress: Progress | None
+) -> Transfer:
+    offered = look(remote, Reader(remote, options.jobs), must_exist=False)
+    if not offered.is_store:
+        _refuse_strangers(offered)
+    work = _Push(offered, store, options)
+    outcomes = work.run(progress or (lambda done, total: None))
+    return Transfer(
+        remote=remote.label,
+        outcomes=in_order(outcomes),
+        bytes_moved=work.bytes,
+        notes=tuple(work.notes),
+    )
+
+
+def _refuse_strangers(offered: Offered) -> None:
+    strange = sorted(path for path in offered.entries if path not in _HARMLESS)
+    if strange:
+        raise ConfigError(
+            f"{offered.remote.label} is no envstore and not empty (it holds {strange[0][:80]!r}); "
+            "name an empty place"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Plan:
+    source: EnvId
+    target: EnvId
+    record: Record
+
+
+class _Push:
+    def __init__(self, offered: Offered, store: EnvStore, options: PushOptions) -> None:
+        self._offered, self._store, self._options = offered, store, options
+        self._lines = offered.lines()
+        self._there: dict[str, list[EnvId]] = {}
+        for env_id, line in sorted(self._lines.items()):
+            self._there.setdefault(line.digest, []).append(env_id)
+        self.bytes, self.notes = 0, list[str]()
+
+    def run(self, progress: Progress) -> list[Outcome]:
+        plans, burials, outcomes = self._planned()
+        if self._options.dry_run:
+            outcomes += [_outcome("new", plan) for plan in plans]
+            return outcomes + [_outcome("withdrawn", plan, _BURIED) for plan in burials]
+        remote = self._offered.remote
+        if not self._offered.is_store and plans:
+            for path, data in {**EXTRAS, MARKER: marker()}.items():
+                remote.write_new(path, data)
+        progress(0, len(plans))
+        for done, (_, outcome) in enumerate(at_once(plans, self._give, self._options.jobs)):
+            outcomes.append(outcome)
+            progress(done + 1, len(plans))
+        outcomes += [self._bury(plan) for plan in burials]
+        if self._options.plays and (self._offered.is_store or plans):
+            self.notes += push_plays(self._offered, self._store.root, remote)
+        changed = [each for each in outcomes if each.kind in ("new", "withdrawn") and each.placed]
+        if changed:
+            lines = [line for _, line in sorted(self._lines.items())]
+            remote.replace(INDEX, encode(lines))
+            remote.replace(CATALOG, render(lines))
+        remote.finish(_message(changed))
+        return outcomes
+
+    # What to give
+
+    def _planned(self) -> tuple[list[_Plan], list[_Plan], list[Outcome]]:
+        holdings = Holdings.of(self._store)
+        plans: list[_Plan] = []
+        burials: list[_Plan] = []
+        outcomes: list[Outcome] = []
+        taken: set[EnvId] = set()
+        for record in self._chosen(list(holdings.records.values())):
+            source = EnvId.parse(record.id)
+            try:
+                target = self._options.renaming.of(source)
+            except IdError as error:
+                outcomes.append(Outcome("refused", record.id, note=str(error)))
+                continue
+            decided = self._decide(_Plan(source, target, record), holdings, taken)
+            if isinstance(decided, Outcome):
+                outcomes.append(decided)
+            else:
+                (plans if decided.record.withdrawn is None else burials).append(decided)
+        return plans, burials, outcomes
+
+    def _chosen(self, records: Sequence[Record]) -> list[Record]:
+        wanted, name = self._options.wanted, self._options.renaming.name
+        cells = PlayReader(self._store.root).cells() if wanted.success is not None else {}
+        found = wanted.choose(records, cells)
+        if name and len({EnvId.parse(record.id).name for record in found}) > 1:
+            raise ConfigError("--as names one environment; choose one, or use --namespace")
+        return found
+
+    def _decide(self, plan: _Plan, holdings: Holdings, taken: set[EnvId]) -> _Plan | Outcome:
+        record, text = plan.record, str(plan.source)
+        same = self._same(plan)
+        if record.withdrawn is not None:
+            if same is not None and self._lines[same].withdrawn is None:
+                return replace(plan, target=same)
+            return Outcome("withdrawn", text, "", record.digest, "was withdrawn, so it stays here")
+        if same is not None:
+            place = str(same)
+            if self._lines[same].withdrawn is not None:
+                note = f"was withdrawn there; if you agree: spade-envs withdraw {text}"
+                return Outcome("kept", text, place, record.digest, note)
+            if same != plan.target:
+                return Outcome("same", text, place, record.digest, f"is there as {place}")
+            if holdings.looks_the_same(plan.source, same, self._offered.sizes(same)):
+                return Outcome("same", text, place, record.digest)
+            note = "has other texts or another certificate there, which stays"
+            return Outcome("kept", text, place, record.digest, note)
+        if plan.target in taken or plan.target in self._offered.listing.versions:
+            if not self._options.renumber:
+                return self._clash(plan)
+            plan = replace(plan, target=self._offered.next_free(plan.target.name, taken))
+        taken.add(plan.target)
+        return plan
+
+    def _same(self, plan: _Plan) -> EnvId | None:
+        """Return where the remote has this content, if that is where it may stay."""
+        there = self._there.get(plan.record.digest, [])
+        for fits in (
+            [each for each in there if each == plan.target],
+            [each for each in there if each.name == plan.target.name],
+            [] if self._options.renaming else there,
+        ):
+            if fits:
+                return fits[0]
+        return None
+
+    def _clash(self, plan: _Plan) -> Outcome:
+        line = self._lines.get(plan.target)
+        other = f"{line.digest[:19]}..." if line is not None else "another version"
+        note = (
+            f"is {plan.record.digest[:19]}... here, but {plan.target} there is {other}; give it "
+            "beside that with --namespace NAME, --as NAME or --renumber"
+        )
+        return Outcome("conflict", str(plan.source), "", plan.record.digest, note)
+
+    # Giving
+
+    def _give(self, plan: _Plan) -> Outcome:
+        text, digest = str(plan.source), plan.record.digest
+        try:
+            files = files_of(self._store.root, plan.source)
+        except (Corrupt, OSError) as error:
+            return Outcome("refused", text, "", digest, f"cannot be read here: {error}")
+        checked = check_files(plan.source, files)
+        if isinstance(checked, Refused) or checked.digest != digest:
+            why = str(checked.reason) if isinstance(checked, Refused) else "it was changed"
+            return Outcome("refused", text, "", digest, f"is not sound here, so it stays: {why}")
+        given = renamed(checked.manifest, without_tombstone(files), plan.target)
+        remote, folder = self._offered.remote, version_path(plan.target)
+        if not again(lambda: remote.add(folder, given)):
+            note = f"finds {plan.target} taken there just now; push again"
+            return Outcome("conflict", text, "", digest, note)
+        self.bytes += sum(map(len, given.values()))
+        line = msgspec.structs.replace(line_of(plan.record), id=str(plan.target))
+        self._lines[plan.target] = line
+        lost = "without its signature, which is of its other name" if _lost(files, given) else ""
+        return _outcome("new", plan, lost)
+
+    def _bury(self, plan: _Plan) -> Outcome:
+        path = f"{version_path(plan.source)}/{TOMBSTONE}"
+        try:
+            data = read_file(self._store.root, path, max_bytes=MAX_TOMBSTONE_BYTES)
+        except (Corrupt, OSError) as error:
+            return _outcome("refused", plan, f"has a tombstone that cannot be given: {error}")
+        self._offered.remote.write_new(f"{version_path(plan.target)}/{TOMBSTONE}", data)
+        self.bytes += len(data)
+        self._lines[plan.target] = msgspec.structs.replace(
+            self._lines[plan.target], withdrawn=plan.record.withdrawn
+        )
+        return _outcome("withdrawn", plan, _BURIED)
+
+
+_BURIED = "was withdrawn here, and is there now"
+
+
+def _lost(files: Mapping[str, bytes], given: Mapping[str, bytes]) -> bool:
+    return bool(files.keys() - given.keys() - {TOMBSTONE})
+
+
+def _outcome(kind: str, plan: _Plan, note: str = "") -> Outcome:
+    placed = "" if kind == "refused" else str(plan.target)
+    return Outcome(kind, str(plan.source), placed, plan.record.digest, note)  # type: ignore[arg-type]
+
+
+def _message(changed: Sequence[Outcome]) -> str:
+    new = [each.placed for each in changed if each.kind == "new"]
+    gone = [each.placed for each in changed if each.kind == "withdrawn"]
+    parts = [f"Add {_counted(new)}"] if new else []
+    parts += [f"Withdraw {_counted(gone)}"] if gone else []
+    ids = [*new, *gone]
+    more = f"\n... and {len(ids) - 50} more" if len(ids) > 50 else ""
+    return f"{', '.join(parts) or 'Add plays'}\n\n" + "\n".join(ids[:50]) + more
+
+
+def _counted(ids: Sequence[str]) -> str:
+    return ids[0] if len(ids) == 1 else f"{len(ids)} environments"

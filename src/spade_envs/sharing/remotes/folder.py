@@ -1,0 +1,89 @@
+"""A folder as a remote, such as one on a shared disk: an envstore like any other."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Literal
+
+from spade_envs.errors import Corrupt, RemoteError
+from spade_envs.sharing.remotes.address import Address
+from spade_envs.sharing.remotes.protocol import TooLong
+from spade_envs.store import open_store
+from spade_envs.store.files import publish_file, publish_folder, read_file, replace_file
+from spade_envs.store.layout import CATALOG, INDEX, create_store
+from spade_envs.trust.incoming import Entry
+from spade_envs.trust.paths import LEFT_ALONE
+
+
+@contextmanager
+def open_folder_remote(address: Address) -> Iterator[FolderRemote]:
+    """Give a folder as a remote."""
+    yield FolderRemote(Path(address.url))
+
+
+class FolderRemote:
+    """An envstore in a folder of this machine, or of a disk that it shares."""
+
+    def __init__(self, root: Path) -> None:
+        self.root, self.label = root, str(root)
+
+    def entries(self) -> Sequence[Entry]:
+        """Return every file, links as such; what is never shared is left out."""
+        if not self.root.exists():
+            return ()
+        try:
+            return list(_walk(self.root, ""))
+        except OSError as error:
+            raise RemoteError(f"{self.label} cannot be listed: {error.strerror}") from None
+
+    def read(self, path: str, max_bytes: int) -> bytes:
+        """Return a file's bytes; no link is followed."""
+        try:
+            return read_file(self.root, path, max_bytes=max_bytes)
+        except FileNotFoundError:
+            raise
+        except Corrupt as error:
+            raise TooLong(str(error)) from None
+        except OSError as error:
+            raise RemoteError(str(error)) from None
+
+    def add(self, folder: str, files: Mapping[str, bytes]) -> bool:
+        """Publish a version, at once."""
+        create_store(self.root)
+        return publish_folder(self.root, self.root / folder, files)
+
+    def write_new(self, path: str, data: bytes) -> bool:
+        """Write one file, at once; False if there is one."""
+        create_store(self.root)
+        (self.root / path).parent.mkdir(parents=True, exist_ok=True)
+        return publish_file(self.root, self.root / path, data)
+
+    def replace(self, path: str, data: bytes) -> None:
+        """Replace a ledger; index and catalogue are derived from the folders at the end."""
+        if path in (INDEX, CATALOG):
+            return
+        create_store(self.root)
+        (self.root / path).parent.mkdir(parents=True, exist_ok=True)
+        replace_file(self.root, self.root / path, data)
+
+    def finish(self, message: str) -> None:
+        """Bring index and catalogue up to date."""
+        open_store(self.root).refresh()
+
+
+def _walk(folder: Path, prefix: str) -> Iterator[Entry]:
+    with os.scandir(folder) as found:
+        inside = sorted(found, key=lambda entry: entry.name)
+    for entry in inside:
+        path = f"{prefix}{entry.name}"
+        if entry.is_dir(follow_symlinks=False):
+            if prefix or entry.name not in LEFT_ALONE:
+                yield from _walk(Path(entry.path), f"{path}/")
+            continue
+        kind: Literal["file", "link", "other"] = "file"
+        if not entry.is_file(follow_symlinks=False):
+            kind = "link" if entry.is_symlink() else "other"
+        yield Entry(path, entry.stat(follow_symlinks=False).st_size, kind)

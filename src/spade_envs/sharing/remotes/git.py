@@ -1,0 +1,241 @@
+"""A git repository as a remote: its tree is an envstore, every push one commit on top.
+
+What was fetched once is kept in a bare repository in the user's cache folder, so a later pull
+transfers what is new. A push that comes second is planned again on the other one's commit: nothing
+is merged and nothing forced.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import re
+import subprocess
+import threading
+import uuid
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Literal
+
+from spade_envs.errors import RemoteError
+from spade_envs.sharing.remotes.address import Address
+from spade_envs.sharing.remotes.gitprogram import NAME, Git
+from spade_envs.sharing.remotes.protocol import Moved, TooLong
+from spade_envs.trust.incoming import Entry
+
+_COMMIT = re.compile(r"[0-9a-f]{40}([0-9a-f]{24})?")
+_HEAD = re.compile(r"ref: (refs/heads/\S+)\tHEAD")
+_SAFE = re.compile(r"[A-Za-z0-9._/-]+")
+_RIVAL = (b"non-fast-forward", b"fetch first", b"cannot lock ref", b"failed to update ref",
+          b"incorrect old value", b"stale info", b"reference already exists")  # fmt: skip
+_NOBODY = "spade-envs <spade-envs@localhost>"
+
+
+@contextmanager
+def open_git_remote(address: Address) -> Iterator[GitRemote]:
+    """Give a git repository as a remote."""
+    from platformdirs import user_cache_path
+
+    key = hashlib.sha256(address.url.encode()).hexdigest()[:24]
+    folder = user_cache_path("spade-envs", appauthor=False) / "git" / f"{key}.git"
+    remote = GitRemote(Git(folder, address.url), address)
+    try:
+        yield remote
+    finally:
+        remote.close()
+
+
+class GitRemote:
+    """A branch of a git repository."""
+
+    def __init__(self, git: Git, address: Address) -> None:
+        self._git, self.label, self._wanted = git, address.label, address.revision
+        self._lock = threading.Lock()
+        self._mine = f"refs/spade/{uuid.uuid4().hex}"
+        self._branch, self._tip = "", ""
+        self._blobs: dict[str, str] = {}
+        self._folders: set[str] = set()
+        self._changes: list[bytes] = []
+        self._reader: subprocess.Popen[bytes] | None = None
+        self._writer: subprocess.Popen[bytes] | None = None
+
+    def entries(self) -> Sequence[Entry]:
+        """Fetch the branch, and return every file of its newest commit."""
+        self._drop()
+        self._fetch()
+        self._blobs, self._folders = {}, set()
+        if not self._tip:
+            return ()
+        listing = self._git.run("ls-tree", "-r", "-z", "-l", "--full-tree", self._tip).stdout
+        found = []
+        for line in listing.split(b"\0")[:-1]:
+            facts, _, name = line.partition(b"\t")
+            mode, _, blob, size = facts.decode("ascii").split()
+            path = name.decode("utf-8", "replace")
+            kind: Literal["file", "link", "other"] = "file"
+            if mode not in ("100644", "100755"):
+                kind = "link" if mode == "120000" else "other"
+            found.append(Entry(path, int(size) if size.isdigit() else 0, kind))
+            self._blobs[path] = blob
+            self._folders.add(path.rpartition("/")[0])
+        return found
+
+    def read(self, path: str, max_bytes: int) -> bytes:
+        """Return a file of the commit that was listed."""
+        if path not in self._blobs:
+            raise FileNotFoundError(path)
+        with self._lock:
+            if self._reader is None:
+                self._reader = self._git.start("cat-file", "--batch")
+            pipe_in, pipe_out = self._reader.stdin, self._reader.stdout
+            assert pipe_in is not None
+            assert pipe_out is not None
+            pipe_in.write(f"{self._blobs[path]}\n".encode())
+            pipe_in.flush()
+            words = pipe_out.readline().split()
+            if len(words) != 3 or words[1] != b"blob" or int(words[2]) > max_bytes:
+                self._reader.kill()
+                self._reader.communicate()
+                self._reader = None
+                raise TooLong(f"{path} at {self.label} is not at most {max_bytes} bytes")
+            data = pipe_out.read(int(words[2]))
+            pipe_out.read(1)
+        return data
+
+    def add(self, folder: str, files: Mapping[str, bytes]) -> bool:
+        """Put a version's files into the commit that is being made."""
+        with self._lock:
+            if folder in self._folders:
+                return False
+            for name, data in sorted(files.items()):
+                self._write(f"{folder}/{name}", data)
+            self._folders.add(folder)
+        return True
+
+    def write_new(self, path: str, data: bytes) -> bool:
+        """Put one file into the commit; False if the commit before it has one."""
+        with self._lock:
+            if path in self._blobs:
+                return False
+            self._write(path, data)
+            self._blobs[path] = ""
+        return True
+
+    def replace(self, path: str, data: bytes) -> None:
+        """Put one file into the commit, whatever was there."""
+        with self._lock:
+            self._write(path, data)
+
+    def finish(self, message: str) -> None:
+        """Commit, and push without force."""
+        if self._writer is None:
+            return
+        self._tell(f"commit {self._mine}-new\ncommitter {self._identity()}\n".encode(), message)
+        writer, self._writer = self._writer, None
+        assert writer.stdin is not None
+        with contextlib.suppress(BrokenPipeError):
+            writer.stdin.write(b"".join(self._changes))
+            writer.stdin.write(b"\ndone\n")
+        said = writer.communicate()[1]
+        if writer.returncode != 0:
+            raise self._git.failure("fast-import", said)
+        self._push()
+
+    # Fetching
+
+    def _fetch(self) -> None:
+        if not (self._git.folder / "HEAD").exists():
+            self._git.folder.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            self._git.run("init", "--quiet", "--bare", "--template=", str(self._git.folder))
+        said = self._git.words("ls-remote", "--symref", NAME)
+        refs = {name: what for what, tab, name in (line.partition("\t") for line in said) if tab}
+        self._branch, source = _chosen(self._wanted, said, refs)
+        if not source:
+            self._tip = ""
+            return
+        self._git.run(
+            "fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--no-auto-gc",
+            NAME, f"+{source}:{self._mine}",
+        )  # fmt: skip
+        (self._tip,) = self._git.words("rev-parse", "--verify", f"{self._mine}^{{commit}}")
+        # Kept for the next time, so that only what is new is fetched; a rival may be at it.
+        self._git.run("update-ref", "refs/spade/last", self._tip, check=False)
+
+    # Writing
+
+    def _write(self, path: str, data: bytes) -> None:
+        if not _SAFE.fullmatch(path):
+            raise RemoteError(f"{path!r} cannot be a path of a store")
+        if self._writer is None:
+            if self._tip and not self._branch:
+                raise RemoteError(f"{self.label}#{self._wanted} is no branch, so nothing is pushed")
+            self._writer = self._git.start("fast-import", "--quiet", "--done", "--force")
+            self._changes = []
+        mark = len(self._changes) + 1
+        head = f"blob\nmark :{mark}\ndata {len(data)}\n".encode()
+        assert self._writer.stdin is not None
+        try:
+            self._writer.stdin.write(head + data + b"\n")
+        except BrokenPipeError:
+            raise RemoteError(f"git cannot write into {self._git.folder}; is it full?") from None
+        self._changes.append(f"M 100644 :{mark} {path}\n".encode())
+
+    def _tell(self, head: bytes, message: str) -> None:
+        text = message.encode("utf-8", "replace")
+        parent = f"from {self._tip}\n".encode() if self._tip else b""
+        self._changes.insert(0, head + b"data %d\n" % len(text) + text + b"\n" + parent)
+
+    def _identity(self) -> str:
+        done = self._git.run("var", "GIT_COMMITTER_IDENT", check=False)
+        text = done.stdout.decode("utf-8", "replace").strip()
+        if done.returncode == 0 and re.fullmatch(r"[^<>\n]* <[^<>\n]*> \d+ [+-]\d{4}", text):
+            return text
+        from datetime import UTC, datetime
+
+        return f"{_NOBODY} {int(datetime.now(UTC).timestamp())} +0000"
+
+    def _push(self) -> None:
+        target = self._branch or "refs/heads/main"
+        done = self._git.run(
+            "push", "--porcelain", "--no-verify", NAME, f"{self._mine}-new:{target}", check=False
+        )
+        if done.returncode == 0:
+            self._git.run("update-ref", "refs/spade/last", f"{self._mine}-new", check=False)
+            return
+        said = done.stdout + done.stderr
+        if any(word in said for word in _RIVAL):
+            raise Moved(f"somebody else pushed to {self.label} meanwhile")
+        raise self._git.failure("push", done.stderr or done.stdout)
+
+    def _drop(self) -> None:
+        for process in (self._writer, self._reader):
+            if process is not None:
+                process.kill()
+                process.communicate()
+        self._writer = self._reader = None
+
+    def close(self) -> None:
+        """End git's processes, and forget what was begun."""
+        self._drop()
+        if (self._git.folder / "HEAD").exists():
+            for ref in (self._mine, f"{self._mine}-new"):
+                self._git.run("update-ref", "-d", ref, check=False)
+
+
+def _chosen(wanted: str, said: Sequence[str], refs: Mapping[str, str]) -> tuple[str, str]:
+    """Return the branch to push to, if it is one, and what is fetched; both empty if new."""
+    if wanted:
+        for ref in (f"refs/heads/{wanted}", f"refs/tags/{wanted}", wanted):
+            if ref in refs:
+                return (ref if ref.startswith("refs/heads/") else ""), ref
+        return ("", wanted) if _COMMIT.fullmatch(wanted) else (f"refs/heads/{wanted}", "")
+    named = next((match[1] for line in said if (match := _HEAD.fullmatch(line))), "")
+    if named in refs:
+        return named, named
+    heads = [ref for ref in refs if ref.startswith("refs/heads/")]
+    if not heads:
+        return "", ""
+    for ref in ("refs/heads/main", "refs/heads/master", *heads):
+        if ref in refs and (ref.endswith(("/main", "/master")) or len(heads) == 1):
+            return ref, ref
+    raise RemoteError("the repository has no usual branch; write URL#branch")

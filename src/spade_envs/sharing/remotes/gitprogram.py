@@ -1,0 +1,112 @@
+"""The `git` program, asked so that an address or a repository cannot make it run anything.
+
+Only bare repositories of our own are worked in: nothing is checked out, so no filter, hook or
+attribute of what was fetched takes effect. The address reaches git through its environment and is
+on no command line and in no file.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+
+from spade_envs.errors import ConfigError, RemoteError
+from spade_envs.sharing.remotes.address import masked
+
+MOST_BLOCKS = 16 << 20
+"""Of 512 bytes: no file that git writes while it fetches may be greater."""
+
+_SETTINGS = (
+    ("core.hooksPath", "/dev/null"),
+    ("core.fsmonitor", "false"),
+    ("fetch.fsckObjects", "true"),
+    ("fetch.recurseSubmodules", "false"),
+    ("gc.auto", "0"),
+    ("maintenance.auto", "false"),
+    ("http.lowSpeedLimit", "100"),
+    ("http.lowSpeedTime", "60"),
+    ("protocol.ext.allow", "never"),
+)
+NAME = "spade"
+"""What the remote is called inside git."""
+
+
+class Git:
+    """The git program on one bare repository, with one remote."""
+
+    def __init__(self, folder: Path, url: str) -> None:
+        self.folder, self.url = folder, url
+        found = shutil.which("git")
+        if found is None:
+            raise ConfigError("this remote needs the git program; install git")
+        self._git = found
+
+    def environment(self) -> dict[str, str]:
+        """Return what git may know: no repository of the caller's, and our settings last."""
+        kept = {name: value for name, value in os.environ.items() if not _is_local(name)}
+        settings = [*_SETTINGS, (f"remote.{NAME}.url", self.url)]
+        numbered = {}
+        for number, (key, value) in enumerate(settings):
+            numbered[f"GIT_CONFIG_KEY_{number}"] = key
+            numbered[f"GIT_CONFIG_VALUE_{number}"] = value
+        return kept | numbered | {
+            "GIT_CONFIG_COUNT": str(len(settings)),
+            "GIT_ALLOW_PROTOCOL": "file:git:http:https:ssh",
+            "GIT_TERMINAL_PROMPT": "0",
+            "GIT_SSH_VARIANT": os.environ.get("GIT_SSH_VARIANT", "ssh"),
+            "LC_ALL": "C",
+        }  # fmt: skip
+
+    def command(self, *arguments: str) -> list[str]:
+        """Return the command line, bounded in what it may write."""
+        call = [self._git, f"--git-dir={self.folder}", "--literal-pathspecs", *arguments]
+        return ["/bin/sh", "-c", f'ulimit -f {MOST_BLOCKS}; exec "$@"', "sh", *call]
+
+    def run(self, *arguments: str, check: bool = True) -> subprocess.CompletedProcess[bytes]:
+        """Return what git answered.
+
+        Raises:
+            RemoteError: it failed and `check` is set; the message holds no secret.
+        """
+        done = subprocess.run(
+            self.command(*arguments),
+            env=self.environment(),
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            check=False,
+        )
+        if check and done.returncode != 0:
+            raise self.failure(arguments[0], done.stderr)
+        return done
+
+    def failure(self, doing: str, said: bytes) -> RemoteError:
+        """Return the error for what git said on stderr."""
+        text = said.decode("utf-8", "replace")
+        lines = [line for line in text.splitlines() if line.strip() and "hint:" not in line]
+        why = masked(" ".join(lines[-3:]), self.url) or "it gave no reason"
+        return RemoteError(f"git {doing} of {masked(self.url, self.url)} failed: {why}")
+
+    def start(self, *arguments: str) -> subprocess.Popen[bytes]:
+        """Start git with pipes to and from it."""
+        return subprocess.Popen(
+            self.command(*arguments),
+            env=self.environment(),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        )
+
+    def words(self, *arguments: str) -> Sequence[str]:
+        """Return the lines that git answered."""
+        return self.run(*arguments).stdout.decode("utf-8", "replace").splitlines()
+
+
+def _is_local(name: str) -> bool:
+    """Whether an environment variable would tie git to a repository of the caller's."""
+    kept = {"GIT_SSH", "GIT_SSH_COMMAND", "GIT_SSH_VARIANT", "GIT_ASKPASS", "GIT_SSL_CAINFO"}
+    kept |= {"GIT_CONFIG_GLOBAL", "GIT_CONFIG_NOSYSTEM", "GIT_CONFIG_SYSTEM", "GIT_EXEC_PATH"}
+    identity = name.startswith(("GIT_AUTHOR_", "GIT_COMMITTER_"))
+    return name.startswith("GIT_") and name not in kept and not identity

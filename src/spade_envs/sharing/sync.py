@@ -1,0 +1,41 @@
+"""Both ways: first what the remote has and the store lacks, then what the store has."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from spade_envs.sharing.outcome import Progress, Transfer
+from spade_envs.sharing.pull import PullOptions, pull_from
+from spade_envs.sharing.push import PushOptions, push_to
+from spade_envs.sharing.remotes import open_remote
+from spade_envs.store import EnvStore
+
+PULL, PUSH = PullOptions(), PushOptions()
+
+
+@dataclass(frozen=True, slots=True)
+class Synced:
+    """What became of both ways."""
+
+    pulled: Transfer
+    pushed: Transfer
+
+
+def sync(
+    url: str,
+    store: EnvStore,
+    pull_options: PullOptions = PULL,
+    push_options: PushOptions = PUSH,
+    progress: Progress | None = None,
+) -> Synced:
+    """Pull from a remote and then push to it.
+
+    Raises:
+        NotFound: there is no store at the remote; push first.
+        RemoteError: the remote cannot be reached; what was placed so far stays.
+        ConfigError: the address or an option cannot be used.
+        StoreError: the store cannot be written to.
+    """
+    with open_remote(url) as remote:
+        pulled = pull_from(remote, store, pull_options, progress)
+        return Synced(pulled, push_to(remote, store, push_options, progress))

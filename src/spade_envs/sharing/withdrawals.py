@@ -1,0 +1,42 @@
+"""Following a remote in what it withdraws."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from spade_envs.errors import Corrupt, FormatTooNew
+from spade_envs.manifest.models import Tombstone, read_model
+from spade_envs.sharing.offered import Offered
+from spade_envs.sharing.outcome import Outcome
+from spade_envs.sharing.planning import Plan
+from spade_envs.sharing.remotes.protocol import TooLong
+from spade_envs.store.layout import MAX_TOMBSTONE_BYTES, TOMBSTONE, version_path
+from spade_envs.store.publish import bury
+from spade_envs.store.read import clean_line
+from spade_envs.trust.origin import origins_of, public_address
+
+
+def follow(root: Path, offered: Offered, plan: Plan, *, dry_run: bool) -> Outcome:
+    """Withdraw here what was withdrawn at the remote that it came from; else only tell.
+
+    A version that did not come from there stays as it is: a remote decides about its own.
+    """
+    source, target = str(plan.source), str(plan.target)
+    reason = _reason(offered, plan)
+    address = public_address(offered.remote.label)
+    came = [each for each in origins_of(plan.digest) if each.remote == address]
+    if not any(each.id == target for each in came):
+        note = f"was withdrawn there ({reason}); if you agree: spade-envs withdraw {target}"
+        return Outcome("kept", source, target, plan.digest, note)
+    if not dry_run:
+        bury(root, plan.target, f"{reason} (as at {address})")
+    return Outcome("withdrawn", source, target, plan.digest, f"was withdrawn there: {reason}")
+
+
+def _reason(offered: Offered, plan: Plan) -> str:
+    path = f"{version_path(plan.source)}/{TOMBSTONE}"
+    try:
+        data = offered.reader.read(path, MAX_TOMBSTONE_BYTES)
+        return clean_line(read_model(Tombstone, data, path).reason) or "no reason given"
+    except (TooLong, FileNotFoundError, Corrupt, FormatTooNew):
+        return "no readable reason given"

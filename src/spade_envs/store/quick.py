@@ -1,0 +1,175 @@
+"""Verify a large store fast: one pass over its files, their names, hashes and the index.
+
+What a manifest vouches for is held against the bytes: its own seal, the digest, source and report.
+What `verify` alone looks at: duplicate keys and the schema of provenance and other texts, whether
+JSON is canonical, what the reports say, and the catalogue. Loading looks at what matters of that
+as well, each time. So this finds what disks, copies and killed writers do, and not what forgers do.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+
+from spade_envs.errors import Corrupt, FormatTooNew, IdError, NotFound
+from spade_envs.ids import EnvId, check_name
+from spade_envs.manifest.canonical import seal_holds, stamp
+from spade_envs.store import index, layout
+from spade_envs.store.certificate import is_known, unknown_gates
+from spade_envs.store.files import open_folder, read_file, read_inside
+from spade_envs.store.read import Version, parse_version, read_tombstone
+from spade_envs.store.verify import VERSION_FILES, Problem, top
+
+_DECODER = msgspec.json.Decoder(Version)
+
+
+def verify_quick(root: Path) -> tuple[int, list[Problem]]:
+    """Return the number of versions that can be read, and what is wrong; notes come last."""
+    found = list(top(root))
+    lines = sorted(_versions(root, found), key=index.order)
+    try:
+        data = read_file(root, layout.INDEX, max_bytes=layout.MAX_INDEX_BYTES)
+    except FileNotFoundError:
+        data = b""
+    except (Corrupt, OSError) as error:
+        found.append(Problem("index", layout.INDEX, str(error)))
+        data = index.encode(lines)
+    if data != index.encode(lines):
+        found.append(Problem("index", layout.INDEX, "is not up to date; reindex mends it"))
+    return len(lines), sorted(found, key=lambda problem: problem.severity)
+
+
+def _versions(root: Path, found: list[Problem]) -> Iterator[index.IndexLine]:
+    try:
+        with open_folder(root, layout.ENVS) as envs:
+            for name in sorted(os.listdir(envs)):
+                yield from _environment(root, name, found)
+    except FileNotFoundError:
+        return
+    except Corrupt as error:
+        found.append(Problem("unknown", layout.ENVS, str(error)))
+
+
+def _environment(root: Path, name: str, found: list[Problem]) -> Iterator[index.IndexLine]:
+    path = f"{layout.ENVS}/{name}"
+    try:
+        numbers = _numbers(root, check_name(name), found)
+    except (IdError, Corrupt, OSError) as error:
+        found.append(Problem("unknown", path, str(error)))
+        return
+    if not numbers:
+        found.append(Problem("staging", path, "has no version; a writer was stopped", "note"))
+    for number in numbers:
+        env_id = EnvId(name, number)
+        where = f"{path}/v{number}"
+        try:
+            with open_folder(root, layout.ENVS, name, f"v{number}") as folder:
+                line = _version(root, folder, env_id, where, found)
+        except FileNotFoundError:
+            continue  # exchanged just now; the next time will do
+        except (Corrupt, OSError) as error:
+            found.append(Problem("manifest", where, str(error)))
+            continue
+        if line is not None:
+            yield line
+
+
+def _numbers(root: Path, name: str, found: list[Problem]) -> list[int]:
+    numbers = []
+    with open_folder(root, layout.ENVS, name) as handle, os.scandir(handle) as entries:
+        for entry in entries:
+            number = layout.number_of(entry.name)
+            if number is None or not entry.is_dir(follow_symlinks=False):
+                path = f"{layout.ENVS}/{name}/{entry.name}"
+                found.append(Problem("unknown", path, "is not a folder of a version"))
+            else:
+                numbers.append(number)
+    return sorted(numbers)
+
+
+def _version(
+    root: Path, folder: int, env_id: EnvId, where: str, found: list[Problem]
+) -> index.IndexLine | None:
+    with os.scandir(folder) as entries:
+        names = {entry.name: entry.is_file(follow_symlinks=False) for entry in entries}
+    for name, ordinary in names.items():
+        if name not in VERSION_FILES or not ordinary:
+            found.append(Problem("unknown", f"{where}/{name}", "does not belong to a version"))
+    path = f"{where}/{layout.MANIFEST}"
+    try:
+        data = read_inside(root, folder, path, max_bytes=layout.MAX_MANIFEST_BYTES)
+        version = _manifest(data, env_id, path)
+    except FileNotFoundError:
+        found.append(Problem("manifest", path, "is missing"))
+        return None
+    except (Corrupt, FormatTooNew, NotFound, OSError) as error:
+        found.append(Problem("manifest", path, str(error)))
+        return None
+    if version.seal is None:
+        message = "has no seal, so changes of its texts cannot be noticed; publish it anew"
+        found.append(Problem("manifest", path, message, "note"))
+    if version.report.gates_version and not is_known(version.report.gates_version):
+        found.append(Problem("manifest", path, unknown_gates(version.report.gates_version)))
+    withdrawn = layout.TOMBSTONE in names
+    _bytes(root, folder, where, version, withdrawn, found)
+    reason = read_tombstone(root, env_id) if withdrawn else None
+    return index.line_of(version.to_record(root, reason))
+
+
+def _manifest(data: bytes, env_id: EnvId, where: str) -> Version:
+    """Return the manifest in `data`, in short if its seal and digest hold, else the long way."""
+    try:
+        version = _DECODER.decode(data)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return parse_version(data, env_id, where)
+    held = (
+        version.format == 1
+        and version.id == str(env_id)
+        and version.seal is not None
+        and seal_holds(data, version.seal)
+        and _digest_in(data) == version.digest
+        and version.files.keys() == {layout.SOURCE}
+    )
+    return version if held else parse_version(data, env_id, where)
+
+
+def _digest_in(data: bytes) -> str:
+    """Return the digest of a canonical manifest: what it hashes stands in it, word for word.
+
+    No text in JSON holds a line end, so a line that begins so is a key of the whole.
+    """
+    files, after = data.find(b'\n  "files": '), data.find(b',\n  "id": ')
+    interface, end = data.find(b'\n  "interface": '), data.find(b',\n  "licence": ')
+    if not 0 < files < after < interface < end:
+        return ""
+    identity = b"{" + data[files:after] + b"," + data[interface:end] + b"\n}\n"
+    return f"sha256:{hashlib.sha256(identity).hexdigest()}"
+
+
+def _bytes(
+    root: Path, folder: int, where: str, version: Version, withdrawn: bool, found: list[Problem]
+) -> None:
+    """Hold source and report against what the manifest vouches for."""
+    changed = "differs from its manifest; it was changed after publishing"
+    source, report = f"{where}/{layout.SOURCE}", f"{where}/{layout.REPORT}"
+    try:
+        data = read_inside(root, folder, source, max_bytes=layout.MAX_SOURCE_BYTES)
+        if stamp(data) != version.files[layout.SOURCE]:
+            found.append(Problem("source", source, changed))
+    except FileNotFoundError:
+        # A withdrawn version may have lost its code on purpose; the tombstone stays.
+        found.append(Problem("source", source, "is missing", "note" if withdrawn else "error"))
+    except (Corrupt, OSError) as error:
+        found.append(Problem("source", source, str(error)))
+    try:
+        data = read_inside(root, folder, report, max_bytes=layout.MAX_REPORT_BYTES)
+        if stamp(data).sha256 != version.report.sha256:
+            found.append(Problem("report", report, changed))
+    except FileNotFoundError:
+        found.append(Problem("report", report, "is missing"))
+    except (Corrupt, OSError) as error:
+        found.append(Problem("report", report, str(error)))

@@ -1,0 +1,109 @@
+"""What one team pushes, another pulls, whatever keeps it in between."""
+
+import pytest
+
+from envs.sharing.places import PLACES
+from envs.store.kit import add
+from spade_envs.errors import NotFound
+from spade_envs.sharing import pull, push
+from spade_envs.sharing.names import Renaming
+from spade_envs.sharing.pull import PullOptions
+from spade_envs.sharing.push import PushOptions
+from spade_envs.store import open_store
+
+
+@pytest.fixture(params=PLACES)
+def place(request, tmp_path):
+    with PLACES[request.param](tmp_path) as url:
+        yield url
+
+
+def told(transfer):
+    return {(each.kind, each.id, each.placed) for each in transfer.outcomes}
+
+
+def contents(store):
+    return {record.id: record.digest for record in store.records()}
+
+
+def test_a_team_gets_what_another_one_gave(place, stores):
+    alice, bob, carol = stores
+    for number in range(3):
+        add(alice, number, name="maze")
+    add(bob, 7, name="bob.chess")
+    first = push(place, alice)
+    assert told(first) == {("new", f"spade/maze-v{n}", f"spade/maze-v{n}") for n in range(3)}
+    assert first.clean
+    assert first.bytes_moved > 3000
+    assert push(place, bob).of("new")[0].placed == "spade/bob.chess-v0"
+
+    pulled = pull(place, bob)
+    assert told(pulled) == {
+        *(("new", f"spade/maze-v{n}", f"spade/maze-v{n}") for n in range(3)),
+        ("same", "spade/bob.chess-v0", "spade/bob.chess-v0"),
+    }
+    pull(place, carol)
+    assert contents(carol) == contents(alice) | contents(bob)
+    for store in (bob, carol):
+        assert [each for each in store.verify(deep=True) if each.severity == "error"] == []
+        for record in store.records():
+            assert store.source(record).code
+
+
+def test_a_second_time_nothing_moves(place, stores):
+    alice, bob, _ = stores
+    add(alice, 1, name="maze")
+    push(place, alice)
+    pull(place, bob)
+    again = push(place, alice)
+    assert {each.kind for each in again.outcomes} == {"same"}
+    assert again.bytes_moved == 0
+    later = pull(place, bob)
+    assert {each.kind for each in later.outcomes} == {"same"}
+    assert later.bytes_moved < 100  # the marker alone
+
+
+def test_a_dry_run_writes_nothing(place, stores):
+    alice, bob, _ = stores
+    add(alice, 1, name="maze")
+    assert len(push(place, alice, PushOptions(dry_run=True)).of("new")) == 1
+    with pytest.raises(NotFound, match="no envstore at"):
+        pull(place, bob)
+    push(place, alice)
+    assert len(pull(place, bob, PullOptions(dry_run=True)).of("new")) == 1
+    assert bob.records() == []
+
+
+def test_an_id_with_two_contents_is_refused_on_both_ways(place, stores):
+    alice, bob, _ = stores
+    mine, theirs = add(alice, 1, name="maze"), add(bob, 2, name="maze")
+    push(place, alice)
+    (clash,) = push(place, bob).outcomes
+    assert (clash.kind, clash.placed) == ("conflict", "")
+    assert mine.digest[:19] in clash.note
+    assert theirs.digest[:19] in clash.note
+    (clash,) = pull(place, bob).outcomes
+    assert clash.kind == "conflict"
+    assert "--namespace" in clash.note
+    assert contents(bob) == {"spade/maze-v0": theirs.digest}
+    carol = open_store(bob.root.parent / "new", create=True)
+    pull(place, carol)
+    assert contents(carol) == {"spade/maze-v0": mine.digest}
+
+
+def test_renumbered_or_renamed_both_contents_live_side_by_side(place, stores):
+    alice, bob, carol = stores
+    mine, theirs = add(alice, 1, name="maze"), add(bob, 2, name="maze")
+    push(place, alice)
+    assert told(push(place, bob, PushOptions(renumber=True))) == {
+        ("new", "spade/maze-v0", "spade/maze-v1")
+    }
+    renamed = pull(place, bob, PullOptions(renaming=Renaming(namespace="alice"), renumber=True))
+    assert contents(bob)["spade/alice.maze-v0"] == mine.digest
+    assert ("new", "spade/maze-v0", "spade/alice.maze-v0") in told(renamed)
+    pull(place, carol)
+    assert contents(carol) == {"spade/maze-v0": mine.digest, "spade/maze-v1": theirs.digest}
+    again = pull(place, alice, PullOptions(renaming=Renaming(namespace="team")))
+    assert contents(alice)["spade/team.maze-v1"] == theirs.digest
+    assert again.clean
+    assert [each for each in alice.verify(deep=True) if each.severity == "error"] == []
