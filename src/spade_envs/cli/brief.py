@@ -48,6 +48,11 @@ _OPTIONS = (
         show_default=True,
         help="Least distance from what is there, by the memory's embedder.",
     ),
+    click.option(
+        "--crowd",
+        type=click.IntRange(0),
+        help="Most environments made alike, of one level; 0: no limit. [default: 6, with memory]",
+    ),
 )
 
 
@@ -65,6 +70,7 @@ def make_desk(
     parents: Sequence[str],
     memory: bool | None,
     apart: float,
+    crowd: int | None = None,
     keep: bool = True,
 ) -> Desk:
     """Return where briefs are chosen; without memory, if it was not asked for and cannot be had.
@@ -77,6 +83,7 @@ def make_desk(
     from spade_envs.design.modes import PARENTS
     from spade_envs.errors import ClientError, ConfigError, MissingExtra
     from spade_envs.memory import open_memory
+    from spade_envs.novelty.crowd import CROWD
     from spade_envs.pipeline.desk import Desk
 
     starting = [mode for mode in modes if mode in PARENTS]
@@ -99,8 +106,11 @@ def make_desk(
             say(f"without memory: {error}")
     if apart and opened is None:
         raise ConfigError("--apart is measured by the memory; leave out --no-memory")
+    if crowd and opened is None:
+        raise ConfigError("--crowd goes with the memory; leave out --no-memory")
+    crowd = CROWD if crowd is None else crowd
     named = tuple(record.digest for record in records)
-    return Desk(store, memory=opened, apart=apart, named=named, keep=keep)
+    return Desk(store, memory=opened, apart=apart, crowd=crowd, named=named, keep=keep)
 
 
 @click.command("brief")

@@ -132,7 +132,7 @@ def generate_command(
     page, paid = page_to_write(html), None if price is None else Price.parse(price)
     writer = open_model(spec, model=model if designer else None, **server)
     documents, opened = open_corpus(corpus), writable_store(store)
-    asked = {name: settings.pop(name) for name in ("parents", "memory", "apart")}
+    asked = {name: settings.pop(name) for name in ("parents", "memory", "apart", "crowd")}
     desk = make_desk(opened, modes=settings["modes"], **asked)
     night = _Night(writer, opened, paid, page, as_json=as_json)
     outcomes = generate(

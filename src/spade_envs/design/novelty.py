@@ -32,7 +32,7 @@ _IGNORED_FIELDS = frozenset(
     {"ctx", "type_comment", "type_params", "kind", "type_ignores", "asname"}
 )
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
-_BODIES = frozenset({"body", "orelse", "finalbody", "handlers", "cases"})
+BODIES = frozenset({"body", "orelse", "finalbody", "handlers", "cases"})
 _SCOPES = (*_FUNCTIONS, ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 
 
@@ -62,15 +62,24 @@ def shape_hash(source: EnvSource) -> str:
     tree = parse_python(source.code)
     if isinstance(tree, Problem):
         return source.sha256
-    arguments = {node.arg for node in ast.walk(tree) if isinstance(node, ast.arg)}
-    named = {node.name for node in ast.walk(tree) if isinstance(node, _FUNCTIONS)}
-    own = (_own_names(tree) | arguments | named) - _KEPT
     try:
-        lines = sorted(_shape(node, own) for node in ast.walk(tree) if isinstance(node, ast.stmt))
+        lines = sorted(line for _, line in statements(tree))
     except RecursionError:
         return source.sha256
     form = "\n".join(line for line in lines if line)
     return hashlib.sha256(form.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def statements(tree: ast.Module) -> list[tuple[ast.stmt, str]]:
+    """Return every statement with what it does, as `shape_hash` reads it; empty if that is nothing.
+
+    Raises:
+        RecursionError: the code is nested too deep.
+    """
+    arguments = {node.arg for node in ast.walk(tree) if isinstance(node, ast.arg)}
+    named = {node.name for node in ast.walk(tree) if isinstance(node, _FUNCTIONS)}
+    own = (_own_names(tree) | arguments | named) - _KEPT
+    return [(node, _shape(node, own)) for node in ast.walk(tree) if isinstance(node, ast.stmt)]
 
 
 def _shape(statement: ast.stmt, own: set[str]) -> str:
@@ -96,7 +105,7 @@ def _words(node: ast.AST, own: set[str]) -> Iterator[str]:
     for field, value in ast.iter_fields(node):
         if field in ("id", "attr") and isinstance(value, str):
             yield "own" if value in own else value
-        if field in ("annotation", "returns") or (isinstance(node, ast.stmt) and field in _BODIES):
+        if field in ("annotation", "returns") or (isinstance(node, ast.stmt) and field in BODIES):
             continue
         for item in value if isinstance(value, list) else [value]:
             if isinstance(item, ast.AST) and not isinstance(item, ast.expr_context):

@@ -13,7 +13,7 @@ _STAGES: Mapping[str, str] = {
     "parse": "Answers hold no whole program: raise --max-tokens if they are cut off or lost in "
     "thought; else the model does not keep to the format, and --guided or --repair-turns helps.",
     "novelty": "The model repeats itself: raise --temperature, give it more documents or skills, "
-    "or take a larger model.",
+    "or take a larger model. --crowd and --apart say how much alike the store takes.",
 }
 _GATES: Mapping[str, str] = {
     "L0.1": "Programs do not load: --repair-turns 1 shows the model the line and the error.",

@@ -20,6 +20,7 @@ from spade_envs.errors import ConfigError, StoreError
 from spade_envs.memory import Memory, Neighbour, Recall, recall
 from spade_envs.memory.embedders.base import Vectors, embed
 from spade_envs.memory.recall import describe
+from spade_envs.novelty.crowd import CROWD, Crowded, Crowds
 from spade_envs.pipeline.choice import Choice, Choices
 from spade_envs.pipeline.parents import (
     Candidates,
@@ -61,6 +62,8 @@ class Desk:
         recall: what is shown of earlier environments.
         candidates: passages to choose from, >= 1.
         apart: least distance (1 - cosine, in [0, 1]) of a new environment from all others.
+        crowd: most environments that are made alike and have the same level, >= 1, or 0 for no
+            limit; with memory only.
         named: digests of the environments to take as parents; the whole store if empty.
         keep: note choices in the store's ledger, so that a run can go on with them.
 
@@ -76,12 +79,16 @@ class Desk:
         recall: Recall | None = None,
         candidates: int = 8,
         apart: float = 0.0,
+        crowd: int = CROWD,
         named: Sequence[str] = (),
         keep: bool = True,
     ) -> None:
         if candidates < 1 or not 0 <= apart <= 1:
             raise ConfigError("candidates must be >= 1, and apart in [0, 1]")
+        if crowd < 0:
+            raise ConfigError(f"crowd must be >= 1, or 0 for no limit, not {crowd}")
         self.store, self.memory, self.apart = store, memory, apart
+        self._crowds = Crowds(store, crowd) if crowd and memory is not None else None
         self._recall, self._candidates = recall or Recall(), candidates
         self._named, self._keep = tuple(named), keep
         self._plays = PlayReader(store.root)
@@ -96,6 +103,7 @@ class Desk:
         if self.memory is not None:
             found |= {"memory": str(self.memory.fingerprint), "candidates": self._candidates}
             found |= {"apart": self.apart, "recall": repr(self._recall)}
+            found["crowd"] = self._crowds.most if self._crowds else 0
         return found
 
     def choice(self, plain: Choice, task: Task) -> Choice:
@@ -139,6 +147,16 @@ class Desk:
         if self.memory is not None:
             with self._lock:
                 self.memory.add(record, source)
+                if self._crowds is not None:
+                    self._crowds.add(record, source)
+
+    def crowded(self, source: EnvSource) -> Crowded | None:
+        """Return the crowd that a source would join, if that takes no more."""
+        if self._crowds is None:
+            return None
+        with self._lock:
+            self._crowds.take(self._records())
+            return self._crowds.full(source)
 
     def too_near(self, source: EnvSource) -> Neighbour | None:
         """Return the nearest environment, if a source is nearer to it than `apart` allows."""

@@ -200,13 +200,17 @@ class Run:
         # With repairs the gates' findings are part of the next request, so they are always needed.
         if self.plan.repair_turns:
             return False
-        return self.door.glance(source) is not None or self._too_near(source) is not None
+        return self.door.glance(source) is not None or self._repeats(source) is not None
 
-    def _too_near(self, source: EnvSource) -> str | None:
-        """Return why a source is too much like another environment of the store, if it is."""
+    def _repeats(self, source: EnvSource) -> str | None:
+        """Return why a source adds too little to what the store holds, if so."""
         desk = self.plan.desk
-        found = desk.too_near(source) if desk is not None else None
-        if desk is None or found is None:
+        if desk is None:
+            return None
+        if (crowd := desk.crowded(source)) is not None:
+            return crowd.reason
+        found = desk.too_near(source)
+        if found is None:
             return None
         return (
             f"{found.record.id} is {1 - found.similarity:.2f} from it in what is said, "
@@ -226,7 +230,7 @@ class Run:
             if twin.step == "text" and self._run_of(twin.record) == mine:
                 return self._accept(design, twin.record)  # killed between store and ledger
             return self._refuse(design, "novelty", twin.reason)
-        if (why := self._too_near(design.source)) is not None:
+        if (why := self._repeats(design.source)) is not None:
             return self._refuse(design, "novelty", why)
         if design.report is None or not design.report.accepted:
             return self._refuse(design, "gates", _why(design))

@@ -29,7 +29,8 @@ def desk_of(store, *, memory=True, **settings):
     if memory:
         found = open_memory(store, "hashed")
         found.refresh()
-    return Desk(store, memory=found, candidates=settings.pop("candidates", 3), **settings)
+    settings = {"candidates": 3, "crowd": 0, **settings}  # the writer's programs are all alike
+    return Desk(store, memory=found, **settings)
 
 
 def run(store, *, designer=None, desk=None, count=8, **settings):
@@ -195,6 +196,38 @@ def test_what_is_too_near_is_refused_by_name(store):
     assert desk_of(store, apart=0).too_near(near) is None
 
 
+def test_a_crowd_is_kept_small_and_the_refusal_says_why(store):
+    outcomes = run(store, desk=desk_of(store, crowd=3), count=8, max_attempts=12)
+    made = [outcome for outcome in outcomes if isinstance(outcome, Record)]
+    assert (len(made), len(outcomes)) == (3, 12)
+    refused = [each for each in outcomes if "--crowd" in getattr(each, "reason", "")]
+    assert {each.stage for each in refused} == {"novelty"}
+    assert refused[-1].reason.startswith(tuple(record.id for record in made))
+    assert "and 2 more" in refused[-1].reason
+    assert "3 is the most" in refused[-1].reason
+
+
+def test_a_crowd_is_the_same_after_a_stop(tmp_path):
+    stores = [open_store(tmp_path / name, create=True) for name in "ab"]
+    whole = brief_of(run(stores[0], desk=desk_of(stores[0], crowd=3), count=8, max_attempts=12))
+    desk = desk_of(stores[1], crowd=3)
+    for _ in zip(range(5), generate_of(stores[1], desk), strict=False):
+        pass
+    again = desk_of(stores[1], crowd=3)
+    assert brief_of(run(stores[1], desk=again, count=8, max_attempts=12)) == whole
+
+
+def generate_of(store, desk):
+    settings = {"seed": 2, "block": 4, "checker": checker, "max_attempts": 12}
+    return generate(Writer(), pydoc(), store, count=8, desk=desk, **settings)
+
+
+def test_crowds_are_part_of_what_a_run_is_called_by(store):
+    keys = {modes_plan(desk_of(store, crowd=crowd)).key for crowd in (0, 1, 6)}
+    assert len(keys) == 3
+    assert desk_of(store, memory=False, crowd=3).crowded(EnvSource(code="x = 1")) is None
+
+
 def test_lineage_is_in_the_manifest(store):
     parent = add(store, 1)
     outcomes = run(store, modes=["mutate"], skills=["optimization"], count=2)
@@ -226,6 +259,8 @@ def test_settings_out_of_range_are_refused(store):
         Desk(store, candidates=0)
     with pytest.raises(ConfigError, match="apart"):
         Desk(store, apart=2)
+    with pytest.raises(ConfigError, match="crowd"):
+        Desk(store, crowd=-1)
 
 
 def _user():
