@@ -27,6 +27,7 @@ BENCHMARKS = (
     "sampling",
     "corpus",
     "memory",
+    "large-store",
     "completions",
     "diversity",
 )

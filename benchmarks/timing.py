@@ -10,7 +10,7 @@ import gc
 import statistics
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 Measure = Callable[[], float]
@@ -31,6 +31,7 @@ class Scale:
         depths: how deep the gates look.
         seeds: episodes that the gates play for each level.
         written: environments that nano writes in each run.
+        versions: environments in the store that is listed and verified.
         corpus_mib: size of the corpus that is indexed, in MiB, >= 33 (less is not indexed on disk).
         vectors: environments in the memory.
         questions: that the memory is asked.
@@ -48,6 +49,11 @@ class Scale:
     questions: int = 200
     corpus_mib: int = 256
     written: int = 200
+    versions: int = 50_000
+
+    def at_most(self, rounds: int) -> Scale:
+        """Return the same with fewer rounds, and none to warm up, for what takes long."""
+        return replace(self, rounds=min(self.rounds, rounds), warm_up=False)
 
 
 TINY = Scale(
@@ -63,6 +69,7 @@ TINY = Scale(
     questions=3,
     corpus_mib=33,
     written=3,
+    versions=48,
 )
 """Runs everything once; the figures mean nothing."""
 

@@ -26,6 +26,7 @@ CLAIMS = {
     "sampling": {1.3},
     "corpus": {500, 2.0},
     "memory": {20_000.0, 60.0, 5.0, 0.95},
+    "large-store": {10.0},
     "completions": {1.0},
     "diversity": {1.5},
 }

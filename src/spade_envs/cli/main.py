@@ -55,6 +55,7 @@ _COMMANDS: Mapping[str, tuple[str, str]] = {
     "trust": ("trust", "Say whose environments may run here, and whose signatures count."),
     "audit": ("audit", "Tell who made what, from which documents, under which licences."),
     "reindex": ("keep", "Rebuild a store's index, or its memory with another embedder."),
+    "gc": ("gc", "Remove what nothing can reach, such as what killed writers left."),
     "migrate": ("migrate", "Bring a store of an older format to this release's."),
     "pack": ("pack", "Make an installable package of a store's environments."),
     "card": ("pack", "Write the dataset card of a store."),

@@ -64,7 +64,15 @@ def wants_colour() -> bool:
 
 
 def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
-    """Print a table to stdout, as wide as the terminal, or 80 columns where there is none."""
+    """Print a table to stdout, as wide as the terminal, or 80 columns where there is none.
+
+    With more than `LONG` rows every row is one line, however wide: folding would take minutes, and
+    so long a table is searched rather than read.
+    """
+    rows = list(rows)
+    if len(rows) > LONG:
+        _print_long(title, columns, rows)
+        return
     from rich import box
     from rich.console import Console
     from rich.table import Table
@@ -80,6 +88,20 @@ def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[obje
     Console(no_color=not wants_colour(), width=width, highlight=False).print(table)
 
 
+def _print_long(title: str, columns: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
+    cells = [tuple(columns), *(tuple(_one_line(value) for value in row) for row in rows)]
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    layout = "  ".join(f"{{:<{width}}}" for width in [*widths[:-1], 0])
+    lines = [layout.format(*row) for row in cells]
+    click.echo("\n".join([title, *lines] if title else lines))
+
+
+def _one_line(value: object) -> str:
+    return clean(str(value)).replace("\n", " ")
+
+
+LONG = 2000
+"""Most rows of a table whose cells are folded."""
 PLAIN_WIDTH = 80
 """Columns of a table that goes into a file or a pipe; `COLUMNS` overrides it."""
 

@@ -29,7 +29,8 @@ logger = logging.getLogger(__name__)
 DEADLINE_S = 60.0
 """Time for one environment; past it, only its text is compared."""
 
-_NAME = "fingerprints-2.jsonl"
+CACHE_FILE = "fingerprints-2.jsonl"
+"""In a store's cache."""
 
 
 class _Line(msgspec.Struct, frozen=True, array_like=True):
@@ -122,7 +123,7 @@ def play(source: EnvSource, name: str) -> Fingerprint:
 
 def _read_cache(store: EnvStore) -> dict[str, Fingerprint]:
     found = {}
-    for line in read_lines(store.root, _NAME):
+    for line in read_lines(store.root, CACHE_FILE):
         try:
             kept = msgspec.json.decode(line, type=_Line)
         except msgspec.DecodeError:
@@ -134,4 +135,4 @@ def _read_cache(store: EnvStore) -> dict[str, Fingerprint]:
 
 def _write_cache(store: EnvStore, line: _Line) -> None:
     if not store.read_only:
-        append_line(store.root, _NAME, msgspec.json.encode(line))
+        append_line(store.root, CACHE_FILE, msgspec.json.encode(line))

@@ -28,6 +28,8 @@ _log = logging.getLogger(__name__)
 
 _PROGRAMS = "programs-3.jsonl"
 _BEHAVIOURS = f"behaviours-{PROBE_VERSION}.jsonl"
+CACHE_FILES = (_PROGRAMS, _BEHAVIOURS)
+"""Files in a store's cache that this release reads."""
 _NOTHING = ""
 """Stands for an environment whose behaviour cannot be told."""
 

@@ -314,6 +314,16 @@ class EnvStore:
         begun_ns = now_ns(self.root)
         return self._write_derived(index.rebuild(self.root, strict=True), begun_ns)
 
+    def verify_quick(self) -> tuple[int, list[Problem]]:
+        """Check names, hashes and index in one pass, for large stores; see `store.quick`.
+
+        Returns:
+            How many versions can be read, and the problems and notes, the former first.
+        """
+        from spade_envs.store.quick import verify_quick
+
+        return verify_quick(self.root)
+
     def verify(self, deep: bool = False, *, gates: Gates | None = None) -> list[Problem]:
         """Check every file of the store; gives problems and notes, the former first.
 

@@ -72,6 +72,16 @@ def open_folder(root: Path, *parts: str) -> Iterator[int]:
         os.close(handle)
 
 
+@contextlib.contextmanager
+def open_below(root: Path, folder: int, name: str) -> Iterator[int]:
+    """Open a folder in an open folder and give its descriptor; see `open_folder`."""
+    handle = _open_at(name, _DIR_FLAGS, folder, root)
+    try:
+        yield handle
+    finally:
+        os.close(handle)
+
+
 def _open_at(part: str, flags: int, handle: int, root: Path) -> int:
     if part in ("", ".", "..") or "/" in part or "\0" in part:
         raise Corrupt(f"{part!r} is not a file name inside the store {root}")
@@ -112,6 +122,40 @@ def read_file(root: Path, path: str, *, max_bytes: int, start: int = 0) -> bytes
         raise storage_error(error, "read", f"{root}/{path}") from error
     if len(data) > max_bytes:
         raise Corrupt(too_long)
+    return data
+
+
+def read_inside(root: Path, folder: int, path: str, *, max_bytes: int) -> bytes:
+    """Return the bytes of a file in an open folder; see `read_file`.
+
+    Args:
+        root: folder of the store, for messages.
+        folder: descriptor of the folder that holds the file.
+        path: of the file, relative to the store.
+        max_bytes: most bytes to read.
+
+    Raises:
+        Corrupt: it is a link, not regular, or longer than `max_bytes`.
+        FileNotFoundError: there is no such file.
+        StorageError: the disk failed.
+    """
+    try:
+        file = _open_at(path.rpartition("/")[2], _FILE_FLAGS, folder, root)
+        try:
+            state = os.fstat(file)
+            if not stat.S_ISREG(state.st_mode):
+                raise Corrupt(f"{path} in the store {root} is not a regular file")
+            data = os.pread(file, min(state.st_size, max_bytes) + 1, 0)
+            if len(data) != state.st_size:  # a short read, or the file is growing
+                data += read_at(file, max_bytes + 1 - len(data), len(data))
+        finally:
+            os.close(file)
+    except (FileNotFoundError, NotADirectoryError, StoreError):
+        raise
+    except OSError as error:
+        raise storage_error(error, "read", f"{root}/{path}") from error
+    if len(data) > max_bytes:
+        raise Corrupt(f"{path} in the store {root} has more than {max_bytes} bytes")
     return data
 
 

@@ -91,7 +91,7 @@ def load(root: Path, *, trusting: bool = False, strict: bool = False) -> list[In
             line = derive(root, EnvId.parse(env_id), strict=strict)
         if line is not None:
             lines.append(line)
-    lines.sort(key=_order)
+    lines.sort(key=order)
     return lines
 
 
@@ -121,7 +121,7 @@ def rebuild(root: Path, *, strict: bool = False) -> list[IndexLine]:
         StorageError: see `load`.
     """
     found = [derive(root, EnvId.parse(env_id), strict=strict) for env_id in scan(root)]
-    return sorted((line for line in found if line is not None), key=_order)
+    return sorted((line for line in found if line is not None), key=order)
 
 
 def derive(root: Path, env_id: EnvId, *, strict: bool = False) -> IndexLine | None:
@@ -180,6 +180,7 @@ def write_index(root: Path, lines: list[IndexLine], *, scanned_at_ns: int) -> No
         replace_file(root, root / INDEX, data, sync=False, mtime_ns=stamp_ns)
 
 
-def _order(line: IndexLine) -> tuple[str, int]:
+def order(line: IndexLine) -> tuple[str, int]:
+    """Return what lines are sorted by: name, then number."""
     name, _, version = line.id.rpartition("-v")
     return name, int(version)

@@ -149,11 +149,17 @@ def _is_folder(path: Path) -> bool:
         return False
 
 
+def number_of(folder: str) -> int | None:
+    """Return the number of a version from the name of its folder; None if it names none."""
+    match = _VERSION.fullmatch(folder)
+    return None if match is None else int(match[1])
+
+
 def _versions(folder: str) -> Iterator[tuple[int, bool]]:
     for entry in _folders(folder):
-        if match := _VERSION.fullmatch(entry.name):
+        if (number := number_of(entry.name)) is not None:
             tombstone = f"{entry.path}/{TOMBSTONE}"
-            yield int(match[1]), os.access(tombstone, os.F_OK, follow_symlinks=False)
+            yield number, os.access(tombstone, os.F_OK, follow_symlinks=False)
 
 
 def _folders(path: str | Path) -> list[os.DirEntry[str]]:

@@ -20,7 +20,7 @@ from spade_envs.ids import EnvId, check_name
 from spade_envs.manifest.canonical import seal_holds, stamp
 from spade_envs.store import index, layout
 from spade_envs.store.certificate import is_known, unknown_gates
-from spade_envs.store.files import open_folder, read_file, read_inside
+from spade_envs.store.files import open_below, open_folder, read_file, read_inside
 from spade_envs.store.read import Version, parse_version, read_tombstone
 from spade_envs.store.verify import VERSION_FILES, Problem, top
 
@@ -47,48 +47,56 @@ def _versions(root: Path, found: list[Problem]) -> Iterator[index.IndexLine]:
     try:
         with open_folder(root, layout.ENVS) as envs:
             for name in sorted(os.listdir(envs)):
-                yield from _environment(root, name, found)
+                yield from _environment(root, envs, name, found)
     except FileNotFoundError:
         return
     except Corrupt as error:
         found.append(Problem("unknown", layout.ENVS, str(error)))
 
 
-def _environment(root: Path, name: str, found: list[Problem]) -> Iterator[index.IndexLine]:
+def _environment(
+    root: Path, envs: int, name: str, found: list[Problem]
+) -> Iterator[index.IndexLine]:
     path = f"{layout.ENVS}/{name}"
     try:
-        numbers = _numbers(root, check_name(name), found)
+        with open_below(root, envs, check_name(name)) as folder:
+            numbers = _numbers(folder, path, found)
+            for number in numbers:
+                line = _opened(root, folder, EnvId(name, number), found)
+                if line is not None:
+                    yield line
+    except FileNotFoundError:
+        return  # it was empty, and is gone
     except (IdError, Corrupt, OSError) as error:
         found.append(Problem("unknown", path, str(error)))
         return
     if not numbers:
         found.append(Problem("staging", path, "has no version; a writer was stopped", "note"))
-    for number in numbers:
-        env_id = EnvId(name, number)
-        where = f"{path}/v{number}"
-        try:
-            with open_folder(root, layout.ENVS, name, f"v{number}") as folder:
-                line = _version(root, folder, env_id, where, found)
-        except FileNotFoundError:
-            continue  # exchanged just now; the next time will do
-        except (Corrupt, OSError) as error:
-            found.append(Problem("manifest", where, str(error)))
-            continue
-        if line is not None:
-            yield line
 
 
-def _numbers(root: Path, name: str, found: list[Problem]) -> list[int]:
+def _numbers(folder: int, path: str, found: list[Problem]) -> list[int]:
     numbers = []
-    with open_folder(root, layout.ENVS, name) as handle, os.scandir(handle) as entries:
+    with os.scandir(folder) as entries:
         for entry in entries:
             number = layout.number_of(entry.name)
             if number is None or not entry.is_dir(follow_symlinks=False):
-                path = f"{layout.ENVS}/{name}/{entry.name}"
-                found.append(Problem("unknown", path, "is not a folder of a version"))
+                message = "is not a folder of a version"
+                found.append(Problem("unknown", f"{path}/{entry.name}", message))
             else:
                 numbers.append(number)
     return sorted(numbers)
+
+
+def _opened(root: Path, folder: int, env_id: EnvId, found: list[Problem]) -> index.IndexLine | None:
+    where = layout.version_path(env_id)
+    try:
+        with open_below(root, folder, f"v{env_id.version}") as version:
+            return _version(root, version, env_id, where, found)
+    except FileNotFoundError:
+        return None  # somebody removed it just now
+    except (Corrupt, OSError) as error:
+        found.append(Problem("manifest", where, str(error)))
+        return None
 
 
 def _version(

@@ -15,7 +15,7 @@ from typing import Any
 
 import msgspec
 
-from spade_envs.errors import ConfigError, Corrupt, FormatTooNew, NotFound
+from spade_envs.errors import ConfigError, Corrupt, FormatTooNew, NotFound, StorageError
 from spade_envs.ids import EnvId
 from spade_envs.manifest.canonical import (
     FORMAT,
@@ -48,6 +48,7 @@ class Vouched(msgspec.Struct, frozen=True):
     """What a manifest vouches for about its report."""
 
     sha256: str
+    gates_version: str = ""
 
 
 class Version(msgspec.Struct, frozen=True, kw_only=True):
@@ -210,6 +211,9 @@ def read_tombstone(root: Path, env_id: EnvId) -> str | None:
     """Return why a version was withdrawn; None if it was not.
 
     A tombstone that cannot be read still withdraws: the reason then says so.
+
+    Raises:
+        StorageError: the disk failed.
     """
     path = f"{version_path(env_id)}/{TOMBSTONE}"
     try:
@@ -218,6 +222,8 @@ def read_tombstone(root: Path, env_id: EnvId) -> str | None:
         return clean_line(f"{reason} ({at})")
     except FileNotFoundError:
         return None
+    except StorageError:
+        raise
     except (Corrupt, OSError, KeyError, TypeError):
         return "no readable reason given"
 

@@ -34,7 +34,7 @@ _TOP_FILES = frozenset(
 _TOP_FOLDERS = frozenset(
     {layout.ENVS, layout.REJECTED, layout.QUARANTINE, STAGING, ".cache", "ledger", ".git"}
 )
-_VERSION_FILES = frozenset(
+VERSION_FILES = frozenset(
     {
         layout.MANIFEST,
         layout.SOURCE,
@@ -72,14 +72,15 @@ def verify(root: Path, *, deep: bool, gates: Gates = MappingProxyType({})) -> li
         gates: by version of the gates that is in force, what a report of it lacks
             (`gates.missing_verdicts`); a version that older ones certified is noted.
     """
-    problems = [*_top(root), *_names(root)]
+    problems = [*top(root), *_names(root)]
     for env_id in sorted(layout.scan(root)):
         problems += _version(root, EnvId.parse(env_id), deep, gates)
     problems += _index(root)
     return sorted(problems, key=lambda problem: problem.severity)
 
 
-def _top(root: Path) -> Iterator[Problem]:
+def top(root: Path) -> Iterator[Problem]:
+    """Yield what is wrong with the marker and with what lies beside the environments."""
     marker = read_file(root, layout.MARKER, max_bytes=layout.MAX_TOMBSTONE_BYTES)
     try:
         read_model(StoreMarker, marker, layout.MARKER)
@@ -91,7 +92,7 @@ def _top(root: Path) -> Iterator[Problem]:
             yield Problem("unknown", entry.name, "does not belong into an envstore")
     left = len(_entries(root / STAGING))
     if left:
-        message = f"{left} half-written folder(s); reindex sweeps those older than a day"
+        message = f"{left} half-written folder(s); spade-envs gc sweeps those older than a day"
         yield Problem("staging", STAGING, message, "note")
 
 
@@ -118,7 +119,7 @@ def _version(root: Path, env_id: EnvId, deep: bool, gates: Gates) -> Iterator[Pr
     for entry in _entries(root / path):
         if entry.name == "__pycache__" and is_shipped(root):
             continue  # installers compile every Python file of a package; nobody reads these
-        if entry.name not in _VERSION_FILES or not entry.is_file(follow_symlinks=False):
+        if entry.name not in VERSION_FILES or not entry.is_file(follow_symlinks=False):
             yield Problem("unknown", f"{path}/{entry.name}", "does not belong to a version")
     yield from _tombstone(root, path)
     try:
