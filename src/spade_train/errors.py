@@ -6,6 +6,7 @@
         ├─ DataError [ValueError]   numbers handed to the maths have a wrong shape or range
         ├─ EngineError              a sampling engine that cannot answer
         ├─ HealthError              a run that its health limits stop
+        ├─ SuiteError               a benchmark whose process cannot be kept running
         ├─ StateError [ValueError]  a saved state that cannot be read back
         └─ TemplateError [ValueError]
                                     a chat template that cannot be used turn by turn
@@ -37,6 +38,10 @@ class TemplateError(TrainError, ValueError):
 
 class EngineError(TrainError):
     """A sampling engine cannot answer, or its weights are not those of the trainer."""
+
+
+class SuiteError(TrainError):
+    """Raised when the process that a benchmark runs in cannot be started, or started anew."""
 
 
 class HealthError(TrainError):

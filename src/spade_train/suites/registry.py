@@ -1,0 +1,144 @@
+"""Suites by name: what each needs, whether it is there, and how it is opened."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from importlib.machinery import PathFinder
+from pathlib import Path
+from types import MappingProxyType
+
+import platformdirs
+
+from spade_envs.errors import ConfigError
+from spade_envs.types import Json
+from spade_train.suites.base import Suite
+from spade_train.suites.worker import Limits, isolated
+
+PACKAGES = "suites"
+"""Folder of the user's data that `spade-train suites install` fills, one folder per suite."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """One suite that can be asked for by name."""
+
+    factory: str
+    """`module:function`; the function takes the settings as keywords and returns a `Suite`."""
+    about: str
+    """One line."""
+    settings: Mapping[str, str] = field(default_factory=dict)
+    """What may be set, and what it means."""
+    modules: tuple[str, ...] = ()
+    """Top-level modules that must be importable; they are looked for, never imported, here."""
+    pip: tuple[tuple[str, ...], ...] = ()
+    """Arguments of each `pip install` that brings them; empty if there is nothing to install."""
+    path: str = ""
+    """Name of the setting without which there is no suite: a file or folder of the user's."""
+    get: str = ""
+    """What the user must put there, and where it is to be had."""
+    apart: bool = True
+    """Whether it is loaded in a killable process of its own; only our own code is not."""
+    limits: Limits = field(default_factory=Limits)
+
+
+SUITES: Mapping[str, Entry] = MappingProxyType({})
+"""By name, in the order in which they are listed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ready:
+    """Whether a suite can be opened here."""
+
+    ready: bool
+    mend: str = ""
+    """What to do if not, or what must still be named with `--set`."""
+
+
+def packages_of(name: str) -> Path:
+    """Return the folder that holds what was installed for one suite alone."""
+    return platformdirs.user_data_path("spade-envs") / PACKAGES / name
+
+
+def entry_of(name: str) -> Entry:
+    """Return the entry of a suite.
+
+    Args:
+        name: of `SUITES`, or `module:function` for a suite of the user's own.
+
+    Raises:
+        ConfigError: there is none.
+    """
+    module, colon, function = name.partition(":")
+    if colon and module and function:
+        return Entry(factory=name, about="your own")
+    if name not in SUITES:
+        known = ", ".join(SUITES)
+        raise ConfigError(f"no suite {name!r}; one of {known}, or MODULE:FUNCTION for your own")
+    return SUITES[name]
+
+
+def readiness(name: str) -> Ready:
+    """Return whether a suite can be opened, without importing anything of it.
+
+    Raises:
+        ConfigError: there is no such suite.
+    """
+    entry = entry_of(name)
+    places = [str(packages_of(name)), *sys.path]
+    missing = [each for each in entry.modules if PathFinder.find_spec(each, places) is None]
+    if missing:
+        return Ready(False, f"run: spade-train suites install {name}")
+    if entry.path:
+        return Ready(True, f"--set {entry.path}=PATH ({entry.get})")
+    return Ready(True)
+
+
+def open_suite(name: str, settings: Mapping[str, Json] | None = None, *, workers: int = 1) -> Suite:
+    """Return a suite, ready to be played.
+
+    Args:
+        name: of `SUITES`, or `module:function`.
+        settings: of the suite; the rest as published.
+        workers: processes that a suite of foreign code runs in, >= 1.
+
+    Raises:
+        ConfigError: no such suite or setting, or what it needs is not there; the message tells
+            what to do.
+        SuiteError: its process cannot be started.
+    """
+    entry, given = entry_of(name), dict(settings or {})
+    if name in SUITES and (unknown := sorted(given.keys() - entry.settings.keys())):
+        known = ", ".join(entry.settings) or "none"
+        raise ConfigError(f"suite {name} has no setting {unknown[0]!r}; known: {known}")
+    found = readiness(name)
+    if not found.ready:
+        needed = ", ".join(entry.modules)
+        raise ConfigError(f"suite {name} needs {needed}; {found.mend}")
+    if entry.path and not given.get(entry.path):
+        raise ConfigError(f"suite {name} needs {entry.get}: give its place with {found.mend}")
+    if entry.path:
+        given[entry.path] = str(_there(name, Path(str(given[entry.path]))))
+    if entry.apart:
+        return isolated(
+            entry.factory,
+            given,
+            packages=packages_of(name) if name in SUITES else None,
+            limits=entry.limits,
+            workers=workers,
+        )
+    module, _, function = entry.factory.partition(":")
+    suite = getattr(importlib.import_module(module), function)(**given)
+    if not isinstance(suite, Suite):
+        raise ConfigError(f"{entry.factory} does not return a suite")
+    return suite
+
+
+def _there(name: str, path: Path) -> Path:
+    """Return a place as the suite's process, which has another folder and home, finds it."""
+    found = path.expanduser().absolute()
+    if not found.exists():
+        raise ConfigError(f"suite {name}: there is no {path}")
+    return found
