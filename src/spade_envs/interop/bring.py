@@ -75,7 +75,7 @@ def bring(
         checked: a target with its report.
         store: where to.
         licence: SPDX identifier; what is known of the target by default.
-        skills: what it exercises; none by default.
+        skills: what it exercises; what is known of the target by default.
         title: one line for people; that of the target by default.
         provenance: where it comes from; by default that it was imported from the target.
         door: of the store; what repeats another environment there is not registered. One that
@@ -104,13 +104,20 @@ def bring(
         report,
         origin,
         name=target.name,
-        skills=skills or (),
+        skills=target.skills if skills is None else skills,
         title=title or target.title,
         licence=licence or target.licence,
     )
     if door is not None:
         door.add(record, source)
-    return Brought(record=record)
+    return Brought(record=record, note=_otherwise(target, record))
+
+
+def _otherwise(target: Target, record: Record) -> str:
+    """Return what to say if an environment is another one than its pool says; else nothing."""
+    if target.digest in (None, record.digest):
+        return ""
+    return f"its pool names another digest, {target.digest}: this interface is read otherwise"
 
 
 def _let_in(door: Door, target: Target, source: EnvSource) -> Json:

@@ -1,5 +1,7 @@
 """Folders of files: plain ones, and published pools, which list the checksums of their files.
 
+The files of a pool lie in `games/`, in folders of it (`games/gen_0001/`), or beside the lists.
+
 Nothing of a list is passed over in silence. A list that cannot be read ends the pool; a line that
 cannot be understood is an error of its own, and so is a file without a checksum.
 """
@@ -9,27 +11,41 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
 
-from spade_envs.errors import Corrupt, NotFound
+from spade_envs.errors import Corrupt, IdError, NotFound
+from spade_envs.ids import check_digest, slugify
 from spade_envs.interop.files import of_file, read_bounded
 from spade_envs.interop.target import Target
 from spade_envs.manifest.canonical import parse_json
-from spade_envs.types import Json
+from spade_envs.packing.licences import spdx
+from spade_envs.types import Json, Skill
 
 MAX_LIST_BYTES = 64_000_000
 MAX_BAD_LINES = 20
 """Lines of one list that are told one by one."""
 
 _CHECKSUMS, _MANIFEST, _GAMES = "checksums.sha256", "manifest.jsonl", "games"
-_FILE_KEYS = ("path", "file", "file_name")
+_FILE_KEYS = ("path", "file", "file_name", "path_in_dataset", "filename")
+_DEPTH = 2
+"""Folders from `games` on that a file may lie in, `games` itself included."""
 _LINE = re.compile(r"([0-9A-Fa-f]{64})[ \t]+\*?(\S.*)")
 _HEX = re.compile(r"[0-9A-Fa-f]{64}")
 
 
 class _BadLineError(ValueError):
     """A line of a list that says nothing usable; the message says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Told:
+    """What a row says of a file besides its checksum; nobody has verified it."""
+
+    licence: str = "unknown"
+    title: str | None = None
+    skills: tuple[str, ...] = ()
+    digest: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +56,7 @@ class _Listed:
     """Relative to the pool's folder."""
     sha256: str | None
     """In lower case; None if the line gives none."""
+    told: _Told | None = None
 
 
 @dataclass(slots=True)
@@ -48,6 +65,8 @@ class _Lists:
 
     sums: dict[str, set[str]] = field(default_factory=dict)
     """Checksums by name of the file."""
+    told: dict[str, set[_Told]] = field(default_factory=dict)
+    """What rows say, by name of the file; of two that differ, neither counts."""
     bad: list[Target] = field(default_factory=list)
     """Lines that could not be understood."""
 
@@ -72,28 +91,39 @@ def _plain(path: Path) -> Target:
     return of_file(path)
 
 
-def _sources(folder: Path) -> list[Path]:
-    return sorted(path for path in folder.glob("*.py") if not path.name.startswith("_"))
+def _sources(folder: Path, pattern: str = "*.py") -> list[Path]:
+    return sorted(path for path in folder.glob(pattern) if not path.name.startswith("_"))
 
 
 def _of_pool(folder: Path) -> Iterator[Target]:
     """Yield the targets of a pool: the lines of its lists that are no use, then its files."""
     games = folder / _GAMES
-    here = {path.relative_to(folder).as_posix(): path for path in
-            _sources(games if games.is_dir() else folder)}  # fmt: skip
+    inside = games.is_dir()
+    found = [*_sources(games), *_sources(games, "*/*.py")] if inside else _sources(folder)
+    here = {path.relative_to(folder).as_posix(): path for path in found}
     lists = _read(folder)
     for name in lists.sums.keys() - here.keys():
         if os.path.lexists(folder / name):
             here[name] = folder / name  # listed, and beside the lists
     yield from lists.bad
     for name in sorted({*lists.sums, *here}):
-        yield _target(str(folder / name), here.get(name), lists.sums.get(name))
+        target = _target(folder, name, here.get(name), lists.sums.get(name))
+        told = lists.told.get(name, set())
+        yield _with(target, next(iter(told))) if len(told) == 1 else target
 
 
-def _target(label: str, path: Path | None, sums: set[str] | None) -> Target:
+def _with(target: Target, told: _Told) -> Target:
+    return replace(
+        target, licence=told.licence, title=told.title, skills=told.skills, digest=told.digest
+    )
+
+
+def _target(folder: Path, name: str, path: Path | None, sums: set[str] | None) -> Target:
+    label = str(folder / name)
     if path is None:
         return Target(label=label, error="the pool lists this file, but it is not there")
-    if path.is_symlink():
+    ways = [folder.joinpath(*PurePosixPath(name).parts[:end]) for end in range(1, _DEPTH + 2)]
+    if any(way.is_symlink() for way in ways):
         return Target(label=label, error="a link instead of a file; it is not followed")
     if sums is None:
         return Target(label=label, error="the pool does not list this file; it is not verified")
@@ -123,6 +153,8 @@ def _read(folder: Path) -> _Lists:
             if listed is not None:
                 found = lists.sums.setdefault(listed.name, set())
                 found |= set() if listed.sha256 is None else {listed.sha256}
+                if listed.told is not None:
+                    lists.told.setdefault(listed.name, set()).add(listed.told)
         if bad > MAX_BAD_LINES:
             more = f"{bad - MAX_BAD_LINES} more of its lines cannot be understood"
             lists.bad.append(Target(label=str(path), error=more))
@@ -151,10 +183,16 @@ def _of_sum(folder: Path, line: bytes) -> _Listed | None:
     checksum, name = found[1].lower(), PurePosixPath(found[2].rstrip())
     if name.is_absolute() or ".." in name.parts:
         raise _BadLineError("this line names a file outside the pool")
-    if name.suffix != ".py" or name.parent.as_posix() not in (".", _GAMES):
+    if name.suffix != ".py" or not _may_lie(name):
         return None
     literal = os.path.lexists(folder / name)
-    return _Listed(name.as_posix() if literal else _placed(folder, name.name), checksum)
+    deep = literal or len(name.parts) > _DEPTH
+    return _Listed(name.as_posix() if deep else _placed(folder, name.name), checksum)
+
+
+def _may_lie(name: PurePosixPath) -> bool:
+    """Whether a file of a pool may lie there: beside the lists, in `games`, in a folder of it."""
+    return len(name.parts) == 1 or (name.parts[0] == _GAMES and len(name.parts) <= _DEPTH + 1)
 
 
 def _of_row(folder: Path, line: bytes) -> _Listed | None:
@@ -174,7 +212,38 @@ def _of_row(folder: Path, line: bytes) -> _Listed | None:
     checksum = row.get("sha256")
     if checksum is not None and not (isinstance(checksum, str) and _HEX.fullmatch(checksum)):
         raise _BadLineError(f"sha256 of {path.name} must be 64 hex digits")
-    return _Listed(_placed(folder, path.name), None if checksum is None else checksum.lower())
+    nested = _nested(folder, path)
+    return _Listed(
+        nested or _placed(folder, path.name),
+        None if checksum is None else checksum.lower(),
+        _told(row),
+    )
+
+
+def _nested(folder: Path, path: PurePosixPath) -> str:
+    """Return where a row's file lies if that is a folder of `games`; empty if it is not."""
+    parts = path.parts if path.parts[0] == _GAMES else (_GAMES, *path.parts)
+    usable = len(parts) == _DEPTH + 1 and ".." not in parts and not path.is_absolute()
+    return "/".join(parts) if usable and os.path.lexists(folder.joinpath(*parts)) else ""
+
+
+def _told(row: dict[str, Json]) -> _Told:
+    """Return what a row says besides, as far as it is of a form that we know."""
+    licence, title, digest = (row.get(key) for key in ("licence", "title", "digest"))
+    licence = licence if isinstance(licence, str) else row.get("license")
+    many = row.get("skills")
+    skills = many if isinstance(many, list) and many else [row.get("skill")]
+    slugs = [slugify(skill) for skill in skills if isinstance(skill, str)]
+    try:
+        known = check_digest(digest) if isinstance(digest, str) else None
+    except IdError:
+        known = None
+    return _Told(
+        licence=(spdx(licence) if isinstance(licence, str) else None) or "unknown",
+        title=title if isinstance(title, str) and title.isprintable() and title else None,
+        skills=tuple(dict.fromkeys(slug for slug in slugs if slug in set(Skill))),
+        digest=known,
+    )
 
 
 def _placed(folder: Path, name: str) -> str:

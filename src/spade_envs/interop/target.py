@@ -59,5 +59,8 @@ class Target:
     name: str | None = None
     """Name to register it under; None makes one of class name and digest."""
     title: str | None = None
+    skills: tuple[str, ...] = ()
+    digest: str | None = None
+    """Of the environment where it comes from, as its pool says."""
     certificate: Report | None = None
     """The report that admitted it to its store, if it comes from one."""

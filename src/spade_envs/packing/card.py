@@ -6,6 +6,7 @@ Every text that a manifest brings is escaped: a card is shown on a web page by w
 from __future__ import annotations
 
 import json
+import re
 import statistics
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -111,8 +112,8 @@ def _sorted(counter: Counter[str]) -> Counts:
     return tuple(sorted(counter.items(), key=lambda item: (-item[1], item[0])))
 
 
-def _gate(gate: str) -> tuple[tuple[int, str], ...]:
-    return tuple((int(part), "") if part.isdecimal() else (0, part) for part in gate.split("."))
+def _gate(gate: str) -> tuple[list[int], str]:
+    return [int(number) for number in re.findall(r"[0-9]{1,9}", gate)], gate
 
 
 def _shares(measured: Mapping[str, Mapping[str, Json]]) -> Iterable[tuple[str, float]]:

@@ -7,6 +7,7 @@ its environments run in the sandbox like those of any store, and it writes nothi
 from __future__ import annotations
 
 import importlib.metadata
+import importlib.util
 import keyword
 import os
 import shutil
@@ -58,9 +59,8 @@ class PackName:
             raise ConfigError(
                 f"--name {self.text} is taken; choose another, such as my-{self.text}"
             )
-        owners = importlib.metadata.packages_distributions().get(self.module, [])
-        if strangers := [owner for owner in owners if not _is_pack(owner, self.module)]:
-            told = f"{self.module!r} is how {strangers[0]} is imported; choose another"
+        if stranger := _imported_by(self.module):
+            told = f"{self.module!r} is how {stranger} is imported; choose another"
             raise ConfigError(f"--name {self.text}: {told}")
         try:
             version = str(Version(self.version))
@@ -78,6 +78,14 @@ class PackName:
     def env_id(self, stored: str) -> str:
         """Return what Gymnasium calls a stored version: `our-envs/maze-v0` for `spade/maze-v0`."""
         return f"{self.text}/{stored.removeprefix(f'{NAMESPACE}/')}"
+
+
+def _imported_by(module: str) -> str:
+    """Return what is installed here and imported by this name, unless we made it; else nothing."""
+    if importlib.util.find_spec(module) is None:
+        return ""
+    owners = importlib.metadata.packages_distributions().get(module, [])
+    return next((owner for owner in owners if not _is_pack(owner, module)), "")
 
 
 def _is_pack(distribution: str, module: str) -> bool:

@@ -46,6 +46,7 @@ def game_of(number: int, one: Chosen) -> Game:
         "file_name": name,
         "path": f"{GAMES}/{name}",
         "skill": skill,
+        "skills": list(record.skills),
         "sha256": found.sha256,
         "byte_count": found.size,
         "line_count": data.count(b"\n") + (not data.endswith(b"\n")),

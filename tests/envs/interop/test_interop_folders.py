@@ -150,7 +150,7 @@ def test_lists_that_disagree_verify_nothing(folder, first):
 
 
 def test_lists_may_be_made_in_the_folder_of_the_games(folder):
-    (folder / SUMS).write_text(f"{SUM.upper()} *./a.py\n{SUM}  notes.txt\n{SUM}\tgames/x/y.py\n")
+    (folder / SUMS).write_text(f"{SUM.upper()} *./a.py\n{SUM}  notes.txt\n{SUM}\tgames/x/y/z.py\n")
     assert told(folder) == {"games/a.py": ""}
 
 
@@ -213,3 +213,54 @@ def test_a_file_is_read_up_to_its_limit(tmp_path):
     assert read_bounded(tmp_path / "a", 5) == b"12345"
     with pytest.raises(OSError, match="larger than 4 bytes"):
         read_bounded(tmp_path / "a", 4)
+
+
+def test_files_may_lie_in_folders_of_the_games(folder):
+    (folder / "games" / "gen_0001").mkdir()
+    (folder / "games" / "gen_0001" / "b.py").write_text(TEXT)
+    (folder / "games" / "gen_0001" / "c.py").write_text(TEXT)
+    (folder / "games" / "gen_0001" / "d.py").write_text("x = 2\n")
+    rows = [
+        {"filename": "b.py", "path_in_dataset": "games/gen_0001/b.py", "sha256": SUM},
+        {"path": "gen_0001/d.py", "sha256": SUM},
+        {"path": "a.py", "sha256": SUM},
+    ]
+    (folder / MANIFEST).write_text("".join(json.dumps(row) + "\n" for row in rows))
+    (folder / SUMS).write_text(f"{SUM}  games/gen_0002/e.py\n{SUM}  games/x/y/deep.py\n")
+    assert told(folder) == {
+        "games/a.py": "",
+        "games/gen_0001/b.py": "",
+        "games/gen_0001/c.py": "the pool does not list this file; it is not verified",
+        "games/gen_0001/d.py": "the file does not have the checksum that the pool lists",
+        "games/gen_0002/e.py": "the pool lists this file, but it is not there",
+    }
+
+
+def test_a_folder_of_the_games_that_is_a_link_is_not_followed(folder, tmp_path_factory):
+    elsewhere = tmp_path_factory.mktemp("elsewhere")
+    (elsewhere / "b.py").write_text(TEXT)
+    (folder / "games" / "gen_0001").symlink_to(elsewhere)
+    (folder / SUMS).write_text(f"{SUM}  games/a.py\n{SUM}  games/gen_0001/b.py\n")
+    assert told(folder)["games/a.py"] == ""
+    assert "a link instead of a file" in told(folder)["games/gen_0001/b.py"]
+    for path in ("gen_0001/../../b.py", "/etc/hosts.py", "../b.py", "games/gen_0001/../b.py"):
+        (folder / MANIFEST).write_text(json.dumps({"path": path, "sha256": SUM}))
+        assert all(label.startswith("games/") for label in told(folder)), path
+
+
+def test_rows_tell_licence_title_and_skills_and_nothing_wild(folder):
+    (folder / "games" / "b.py").write_text(TEXT)
+    digest = "sha256:" + "a" * 64
+    row = {"path": "a.py", "sha256": SUM, "licence": "apache-2.0", "title": "A title",
+           "skill": "API Orchestration", "digest": digest}  # fmt: skip
+    wild = {"path": "b.py", "sha256": SUM, "license": ["MIT"], "title": "x\u202ey", "digest": "1",
+            "skills": ["no-skill", 3, "data-retrieval"]}  # fmt: skip
+    (folder / MANIFEST).write_text(f"{json.dumps(row)}\n{json.dumps(wild)}\n")
+    first, second = resolve(str(folder))
+    known = (first.licence, first.title, first.skills, first.digest)
+    assert known == ("Apache-2.0", "A title", ("api-orchestration",), digest)
+    told_wild = (second.licence, second.title, second.skills, second.digest)
+    assert told_wild == ("unknown", None, ("data-retrieval",), None)
+    assert (first.name, second.name) == (None, None)
+    (folder / MANIFEST).write_text(f"{json.dumps(row)}\n{json.dumps({**row, 'licence': 'MIT'})}\n")
+    assert [each.licence for each in resolve(str(folder)) if not each.error] == ["unknown"]
