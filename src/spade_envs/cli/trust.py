@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -22,7 +23,7 @@ def trust_command() -> None:
     """
 
 
-_FROM = "Only as this remote offers it: a folder or an address, as pull knows it."
+_FROM = "Only as this remote offers it: its name or address, as pull takes it."
 
 
 @trust_command.command("add")
@@ -53,8 +54,16 @@ def add_command(name: str, key: str | None, namespaces: tuple[str, ...], remote:
     if not name and not remote:
         raise click.UsageError("name a namespace, a remote with --from, or a signer with --key")
     _warn(name, load())
-    allowed = allow(name, remote)
+    allowed = allow(name, _address(remote) if remote else "")
     say(f"{whose(allowed.name)} may run as {allowed.remote or 'any remote'} offers it")
+
+
+def _address(remote: str) -> str:
+    """Return how notes call a remote that is given by its name, or as any address of it."""
+    from spade_envs.sharing.known import address_of
+    from spade_envs.sharing.remotes.address import Address
+
+    return Address.read(address_of(remote)).label
 
 
 def _add_signer(name: str, key: str, namespaces: tuple[str, ...], remote: str) -> None:
@@ -153,9 +162,45 @@ def remove_command(name: str, remote: str | None) -> None:
     if not name and remote is None:
         raise click.UsageError("name a namespace or a signer, or a remote with --from")
     gone = remove(name, remote)
+    if not gone and remote:
+        gone = remove(name, _address(remote))
     if not gone:
         raise NotFound(f"{name or whose('')} is not trusted; see spade-envs trust list")
     click.echo(f"{counted(gone, 'line')} removed from trust.toml")
+
+
+@trust_command.command("check")
+@click.argument("refs", metavar="[ID]...", nargs=-1)
+@store_option
+def check_command(refs: tuple[str, ...], store: str | None) -> None:
+    """Run the gates now on what was pulled and has not passed them here, instead of when it runs.
+
+    Without IDs: all of the store. Exit code 1 if one is refused.
+    """
+    from spade_envs.cli.main import FOUND
+    from spade_envs.cli.output import clean, counted, progress, say
+    from spade_envs.errors import Corrupt, NotCertified
+    from spade_envs.store import open_store
+    from spade_envs.trust.runs import certify, standing
+
+    opened = open_store(store)
+    chosen = [find(ref, store) for ref in refs] if refs else [
+        (opened, record) for record in opened.records() if record.withdrawn is None
+    ]  # fmt: skip
+    todo = [(each, record) for each, record in chosen if not standing(record.digest).certified]
+    refused = []
+    with progress(len(todo), "gates") as bar:
+        for each, record in todo:
+            try:
+                certify(each, record)
+            except (NotCertified, Corrupt) as error:
+                refused.append(str(error))
+            bar.advance(bar.task_ids[0])
+    for text in refused:
+        click.echo(clean(text))
+    say(f"{counted(len(todo), 'version')} checked, {len(refused)} refused")
+    if refused:
+        sys.exit(FOUND)
 
 
 @click.command("sign")

@@ -7,21 +7,20 @@ from spade_envs.errors import NotCertified
 from spade_envs.gates import check
 from spade_envs.manifest.canonical import FileStamp, digest_of, stamp
 from spade_envs.store.layout import SOURCE
-from spade_envs.types import EnvSource, Interface, Record, Report
+from spade_envs.types import EnvSource, Record, Report
 
 DEADLINE_S = 600.0
 """Longer than elsewhere: a slow machine must not refuse what another one certified."""
 
 
-def reverify(source: EnvSource, interface: Interface, certificate: Report, record: Record) -> None:
+def reverify(source: EnvSource, certificate: Report, record: Record) -> None:
     """Run all gates on a source, in the sandbox; return if they admit it as it was published.
 
     Args:
         source: the code.
-        interface: what its manifest says.
         certificate: the report that came with it; held against what is measured if it is of the
             gates in force.
-        record: names it.
+        record: names it, and gives the digest, which covers the interface.
 
     Raises:
         NotCertified: a gate refuses it, or it is another environment than its manifest says.

@@ -104,9 +104,21 @@ def source_to_run(store: EnvStore, record: Record) -> EnvSource:
     if not found.consented:
         raise NotTrusted(plea(record.id, found.origins[-1]))
     if not found.certified:
-        from spade_envs.trust.reverify import reverify
-
         logger.info("%s runs here for the first time: the gates judge it first", record.id)
-        reverify(source, store.interface(record), store.report(record), record)
-        note_verified(record.digest)
+        certify(store, record)
     return source
+
+
+def certify(store: EnvStore, record: Record) -> None:
+    """Run the gates on a version, in the sandbox, and note that it passed; it needs no consent.
+
+    Raises:
+        NotCertified: the gates refuse it here, whatever its certificate says.
+        Withdrawn: the version was withdrawn.
+        Corrupt: its bytes are not what was published.
+        StoreError: it cannot be noted.
+    """
+    from spade_envs.trust.reverify import reverify
+
+    reverify(store.source(record), store.report(record), record)
+    note_verified(record.digest)

@@ -109,7 +109,8 @@ def note_offers(remote: str, offers: Iterable[Offer]) -> None:
         _Seen(address, str(offer.env_id), offer.digest, offer.withdrawn, offer.gates_version)
         for offer in offers
     ]
-    journal.append(FILE, [note for note in new if known.get(note.id) != note])
+    merged = [(known.get(note.id), note) for note in new]
+    journal.append(FILE, [now for old, now in merged if old is None or _merged(old, now) != old])
 
 
 def seen_digests(remote: str) -> dict[str, str]:
@@ -127,5 +128,10 @@ def _by_id(address: str) -> dict[str, _Seen]:
 
 
 def _merged(before: _Seen, now: _Seen) -> _Seen:
-    withdrawn = before.withdrawn or now.withdrawn
-    return msgspec.structs.replace(now, digest=before.digest, withdrawn=withdrawn)
+    """Return both as one: the first digest and a withdrawal stand, and the newest gates."""
+    older = not now.gates_version or _older(now.gates_version, before.gates_version)
+    return msgspec.structs.replace(
+        before,
+        withdrawn=before.withdrawn or now.withdrawn,
+        gates_version=before.gates_version if older else now.gates_version,
+    )

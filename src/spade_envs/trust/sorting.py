@@ -9,7 +9,7 @@ from spade_envs.trust.paths import Place, place_of
 
 _KINDS = {"link": "is a link; a store holds none", "other": "is no ordinary file"}
 _MEND = "it was left where it is; tell the remote's owner"
-_MOST_TOLD = 1000
+_MOST_TOLD = 100
 """Refusals that are kept one by one; a listing of a million bad paths is told in one line."""
 
 

@@ -11,6 +11,8 @@ from typing import Any
 from envs.store.kit import PROVENANCE, report_of
 from spade_envs.ids import EnvId
 from spade_envs.manifest.canonical import canonical_json, parse_json, sealed, stamp
+from spade_envs.sharing.pull import pull_from
+from spade_envs.sharing.remotes.protocol import TooLong
 from spade_envs.store import EnvStore
 from spade_envs.store.files import publish_folder
 from spade_envs.store.layout import version_path
@@ -41,6 +43,7 @@ def good(
     version: int = 0,
     code: str = "class MazeEnv:\n    pass\n",
     gates_version: str = "1",
+    licence: str = "MIT",
 ) -> dict[str, bytes]:
     """Return the files of a sound version, by name."""
     source = EnvSource(code=code)
@@ -50,7 +53,7 @@ def good(
         PROVENANCE,
         skills=("planning",),
         title="A maze",
-        licence="MIT",
+        licence=licence,
     )
     return item.files(EnvId(name, version))
 
@@ -106,7 +109,9 @@ class Fake:
         self.fetched.append(path)
         if path not in self.files:
             raise FileNotFoundError(path)
-        return self.files[path][: max_bytes + 1]
+        if len(self.files[path]) > max_bytes:
+            raise TooLong(f"{path} has more than {max_bytes} bytes")
+        return self.files[path]
 
     def add(self, folder: str, files: Mapping[str, bytes]) -> bool:
         raise AssertionError("a pull writes nothing to a remote")
@@ -124,7 +129,11 @@ def take(remote: Fake, store: EnvStore) -> list[str]:
     offers, taken = [], {}
     for env_id, entries in listing.versions.items():
         names = {entry.path.rpartition("/")[2]: entry for entry in entries}
-        files = {name: remote.read(entry.path, entry.size) for name, entry in names.items()}
+        try:
+            files = {name: remote.read(entry.path, entry.size) for name, entry in names.items()}
+        except TooLong as error:
+            told.append(str(error))
+            continue
         found: Any = check_files(env_id, files)
         if not isinstance(found, Refused):
             verdict = admit(found, load())
@@ -151,6 +160,13 @@ def take(remote: Fake, store: EnvStore) -> list[str]:
         publish_folder(store.root, store.root / version_path(env_id), found.files)
     note_offers(remote.label, [offer for offer in offers if offer.env_id in taken])
     return told
+
+
+def pull(remote: Fake, store: EnvStore) -> list[str]:
+    """Pull everything as users do; returns what is told of what was not taken."""
+    done = pull_from(remote, store)
+    told = [f"{each.id} {each.note}" for each in done.outcomes if each.kind not in ("new", "same")]
+    return [*told, *done.notes]
 
 
 def tree(root: Path) -> dict[str, bytes]:
