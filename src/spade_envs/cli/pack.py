@@ -154,9 +154,12 @@ def _card_file(path: Path, force: bool) -> Path:
 @click.option("--layout", type=click.Choice(["spade-pool"]), default="spade-pool",
               show_default=True, help="spade-pool: games/*.py and lists of them.")  # fmt: skip
 @click.option("--out", metavar="DIR", required=True, help="Folder of the pool: new or empty.")
+@click.option("--adapter", is_flag=True, help="Let loaders of published pools play our contract.")
 @store_option
 @json_option
-def export_command(layout: str, out: str, store: str | None, as_json: bool, **wanted: Any) -> None:
+def export_command(
+    layout: str, out: str, adapter: bool, store: str | None, as_json: bool, **wanted: Any
+) -> None:
     """Write a store's environments in a layout that other tools read.
 
     The sources go out byte for byte, so `spade-envs import DIR` gives the same digests.
@@ -165,7 +168,7 @@ def export_command(layout: str, out: str, store: str | None, as_json: bool, **wa
     from spade_envs.packing import export_pool
 
     opened, records = chosen(store, **wanted)
-    games = export_pool(opened, records, Path(out))
+    games = export_pool(opened, records, Path(out), adapter=adapter)
     if as_json:
         echo_json([game.row for game in games])
         return

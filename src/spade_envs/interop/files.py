@@ -8,6 +8,7 @@ import stat
 from pathlib import Path
 
 from spade_envs.interop.target import Target
+from spade_envs.packing.adapter import without_adapter
 from spade_envs.types import EnvSource
 
 MAX_BYTES = 4_000_000
@@ -16,6 +17,8 @@ MAX_BYTES = 4_000_000
 
 def of_file(path: Path, *, label: str = "", sha256: str | None = None) -> Target:
     """Return the target of one Python file; what is wrong with it is the target's `error`.
+
+    The adapter that `export` puts after a source is taken off.
 
     Args:
         path: the file.
@@ -33,7 +36,7 @@ def of_file(path: Path, *, label: str = "", sha256: str | None = None) -> Target
         code = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         return Target(label=label, error=f"the file is not UTF-8 text: {error.reason}")
-    return Target(label=label, source=EnvSource(code=code, origin=label))
+    return Target(label=label, source=EnvSource(code=without_adapter(code), origin=label))
 
 
 def read_bounded(path: Path, max_bytes: int = MAX_BYTES) -> bytes:

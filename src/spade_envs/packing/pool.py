@@ -1,7 +1,7 @@
 """Write versions in the layout of the published SPADE pools.
 
-`games/*.py` are the sources, byte for byte; `manifest.jsonl` has a row for each, and
-`checksums.sha256` is what `sha256sum -c` reads. `interop.folders` reads the same layout.
+`games/*.py` are the sources, byte for byte or with an adapter after them; `manifest.jsonl` has a
+row for each, and `checksums.sha256` is what `sha256sum -c` reads. `interop.folders` reads the same.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from pathlib import Path
 from spade_envs.errors import ConfigError
 from spade_envs.ids import slugify
 from spade_envs.manifest.canonical import stamp
+from spade_envs.packing.adapter import with_adapter
 from spade_envs.packing.card import render_card, sheet_of
 from spade_envs.packing.chosen import Chosen, read_all
 from spade_envs.store import EnvStore
@@ -35,9 +36,17 @@ class Game:
     row: dict[str, Json]
 
 
-def game_of(number: int, one: Chosen) -> Game:
-    """Return file and manifest row of a version; `number` counts the pool's files from 0."""
-    record, data = one.record, one.files[SOURCE]
+def game_of(number: int, one: Chosen, *, adapter: bool = False) -> Game:
+    """Return file and manifest row of a version.
+
+    Args:
+        number: of the file in the pool, from 0.
+        one: the version.
+        adapter: let loaders of published pools play what is in our own contract.
+    """
+    record, data, interface = one.record, one.files[SOURCE], one.manifest.interface
+    if adapter and interface.api == "spade-1":
+        data = with_adapter(data.decode("utf-8"), interface.entry).encode("utf-8")
     skill = record.skills[0] if record.skills else "unknown"
     name = f"game_{number:05d}_{slugify(skill, max_chars=40).replace('-', '_')}.py"
     found = stamp(data)
@@ -48,6 +57,7 @@ def game_of(number: int, one: Chosen) -> Game:
         "skill": skill,
         "skills": list(record.skills),
         "sha256": found.sha256,
+        "source_sha256": one.manifest.files[SOURCE].sha256,
         "byte_count": found.size,
         "line_count": data.count(b"\n") + (not data.endswith(b"\n")),
         "id": record.id,
@@ -55,8 +65,8 @@ def game_of(number: int, one: Chosen) -> Game:
         "title": record.title,
         "summary": record.summary,
         "kind": record.kind,
-        "api": one.manifest.interface.api,
-        "entry": one.manifest.interface.entry,
+        "api": interface.api,
+        "entry": interface.entry,
         "levels": record.levels,
         "max_turns": record.max_turns,
         "licence": record.licence,
@@ -65,8 +75,16 @@ def game_of(number: int, one: Chosen) -> Game:
     return Game(file_name=name, data=data, row=row)
 
 
-def export_pool(store: EnvStore, records: Sequence[Record], out: Path) -> tuple[Game, ...]:
+def export_pool(
+    store: EnvStore, records: Sequence[Record], out: Path, *, adapter: bool = False
+) -> tuple[Game, ...]:
     """Write versions as a pool into the folder `out`, whole or not at all; gives its files.
+
+    Args:
+        store: where the versions are.
+        records: which ones; at least one.
+        out: folder of the pool, which is new or empty.
+        adapter: see `game_of`.
 
     Raises:
         ConfigError: `out` holds something.
@@ -81,7 +99,7 @@ def export_pool(store: EnvStore, records: Sequence[Record], out: Path) -> tuple[
 
     def written() -> Iterator[Chosen]:
         for number, one in enumerate(read_all(store, records)):
-            game = game_of(number, one)
+            game = game_of(number, one, adapter=adapter)
             (stage / GAMES / game.file_name).write_bytes(game.data)
             games.append(game)
             yield one
