@@ -7,9 +7,10 @@ are only ever added; a torn one is passed over.
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, BinaryIO, TypeVar
 
 import msgspec
 
@@ -57,6 +58,8 @@ def append(name: str, notes: Sequence[msgspec.Struct]) -> None:
 def grouped(name: str, kind: type[T], key: str) -> Mapping[str, Sequence[T]]:
     """Return the notes of a file by one of their fields, oldest first; empty if there is no file.
 
+    Of a file that has grown since the last call, only what is new is read.
+
     Args:
         name: of the file.
         kind: of its notes.
@@ -66,33 +69,48 @@ def grouped(name: str, kind: type[T], key: str) -> Mapping[str, Sequence[T]]:
         StoreError: the file is there and cannot be read.
     """
     path = state_folder() / name
-    try:
-        found = path.stat()
-        mark = (found.st_mtime_ns, found.st_size, found.st_ino)
-        known = _read.get(path)
-        if known is not None and known[0] == mark:
-            groups: dict[str, list[T]] = known[1]
-            return groups
-        if found.st_size > _MAX_BYTES:
+    with _lock:
+        try:
+            with path.open("rb") as stream:
+                return _grown(path, stream, kind, key)
+        except (FileNotFoundError, NotADirectoryError, PermissionError):
+            if os.path.lexists(path):
+                raise StoreError(f"{path} cannot be read, and it says what was pulled") from None
+            return {}  # where nothing can be noted, nothing was pulled
+        except OSError as error:
+            raise StoreError(f"{path} cannot be read: {error}") from None
+
+
+class _Known(msgspec.Struct):
+    """What was read of a file, up to the end of its last whole line."""
+
+    inode: int
+    end: int = 0
+    groups: dict[str, list[Any]] = {}
+
+
+_known: dict[Path, _Known] = {}
+_lock = threading.Lock()
+
+
+def _grown(path: Path, stream: BinaryIO, kind: type[T], key: str) -> Mapping[str, Sequence[T]]:
+    found = os.fstat(stream.fileno())
+    known = _known.get(path)
+    if known is None or known.inode != found.st_ino or found.st_size < known.end:
+        known = _known[path] = _Known(found.st_ino)
+    if found.st_size > known.end:
+        if found.st_size - known.end > _MAX_BYTES:
             raise StoreError(f"{path} has more than {_MAX_BYTES} bytes; move it away")
-        data = path.read_bytes()
-    except (FileNotFoundError, NotADirectoryError, PermissionError):
-        if os.path.lexists(path):
-            raise StoreError(f"{path} cannot be read, and it says what was pulled") from None
-        return {}  # where nothing can be noted, nothing was pulled
-    except OSError as error:
-        raise StoreError(f"{path} cannot be read: {error}") from None
-    groups = {}
-    decoder = msgspec.json.Decoder(kind)
-    for line in data.split(b"\n"):
-        if line:
-            try:
-                note = decoder.decode(line)
-            except (msgspec.DecodeError, UnicodeDecodeError):
-                continue  # torn by a kill, or of a newer release
-            groups.setdefault(getattr(note, key), []).append(note)
-    _read[path] = (mark, groups)
-    return groups
-
-
-_read: dict[Path, tuple[tuple[int, int, int], Any]] = {}
+        stream.seek(known.end)
+        data = stream.read(found.st_size - known.end)
+        data = data[: data.rfind(b"\n") + 1]
+        decoder = msgspec.json.Decoder(kind)
+        for line in data.split(b"\n"):
+            if line:
+                try:
+                    note = decoder.decode(line)
+                except (msgspec.DecodeError, UnicodeDecodeError):
+                    continue  # torn by a kill, or of a newer release
+                known.groups.setdefault(getattr(note, key), []).append(note)
+        known.end += len(data)
+    return known.groups

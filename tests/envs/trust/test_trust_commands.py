@@ -7,7 +7,7 @@ from click.testing import CliRunner
 
 from envs.store.kit import PROVENANCE, add, report_of, source_of
 from envs.trust.kit import tree
-from spade_envs.cli.main import cli
+from spade_envs.cli.main import cli, exit_code
 from spade_envs.errors import NotFound, NotTrusted
 from spade_envs.ids import EnvId
 from spade_envs.trust.lineage import lineage_of
@@ -186,6 +186,7 @@ def test_play_asks_nobody_where_nobody_sits(store):
     note_origin(store.root, EnvId.parse(record.id), record.digest, REMOTE)
     done = run("play", record.id, "--store", store.root)
     assert isinstance(done.exception, NotTrusted)
+    assert exit_code(done.exception) == 1
     assert load().namespaces == ()
 
 

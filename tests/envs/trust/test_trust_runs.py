@@ -176,6 +176,29 @@ def test_a_torn_note_costs_no_other(store, record, home):
     assert path.stat().st_mode & 0o077 == 0
 
 
+def test_many_notes_of_many_threads_are_all_kept(store, record):
+    from concurrent.futures import ThreadPoolExecutor
+
+    def note(number):
+        note_origin(store.root, EnvId("maze", number), "sha256:" + f"{number % 7:064x}", REMOTE)
+
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(note, range(140)))
+    found = [origins_of("sha256:" + f"{number:064x}") for number in range(7)]
+    assert [len(each) for each in found] == [20] * 7
+    assert len({each.id for group in found for each in group}) == 140
+
+
+def test_notes_that_begin_anew_are_read_anew(store, record, home):
+    pulled(store, record)
+    path = home / "state/spade-envs/trust/origins.jsonl"
+    assert len(origins_of(record.digest)) == 1
+    path.unlink()
+    assert origins_of(record.digest) == []
+    pulled(store, record)
+    assert len(origins_of(record.digest)) == 1
+
+
 @pytest.mark.parametrize(
     ("remote", "shown"),
     [
