@@ -19,16 +19,17 @@ def withdraw_command(ref: str, reason: str, store: str | None) -> None:
 
     Doing it twice changes nothing: the first reason stays.
     """
+    from spade_envs.cli.output import clean
     from spade_envs.errors import Withdrawn
 
     try:
         opened, record = find(ref, store, withdrawn=True)
     except Withdrawn as error:  # a name of which no version is left
-        click.echo(str(error))
+        click.echo(clean(str(error)))
         return
     gone = opened.withdraw(record.id, reason)
     before = "was already " if record.withdrawn is not None else ""
-    click.echo(f"{gone.id} {before}withdrawn: {gone.withdrawn}")
+    click.echo(clean(f"{gone.id} {before}withdrawn: {gone.withdrawn}"))
 
 
 @click.command("verify")

@@ -7,11 +7,13 @@ disk, language-model server). 130: interrupted.
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import os
 import sys
 import threading
 from collections.abc import Mapping
+from typing import Any
 
 import click
 
@@ -29,6 +31,7 @@ from spade_envs.errors import (
     SpadeError,
     Withdrawn,
 )
+from spade_envs.reports.visible import clean
 
 FOUND, USAGE, MACHINERY, INTERRUPTED = 1, 2, 3, 130
 
@@ -79,6 +82,14 @@ class _Commands(click.Group):
         command = getattr(module, f"{cmd_name}_command")
         return command if isinstance(command, click.Command) else None
 
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run a command; click itself would end an interrupt with 1."""
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt:
+            click.echo("\ninterrupted", err=True)
+            sys.exit(INTERRUPTED)
+
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
             formatter.write_dl([(name, text) for name, (_, text) in _COMMANDS.items()])
@@ -106,18 +117,30 @@ def message_of(error: SpadeError) -> str:
     return str(error.args[0]) if isinstance(error, KeyError) and error.args else str(error)
 
 
+def _open_what_is_closed() -> None:
+    """Let closed standard streams lead nowhere, before a file of ours gets their number."""
+    for handle in range(3):
+        with contextlib.suppress(OSError):
+            os.fstat(handle)
+            continue
+        os.open(os.devnull, os.O_RDWR)
+    sys.stdout = sys.stdout or open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
+    sys.stderr = sys.stderr or open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
+
+
 def main() -> None:
     """Run the command line; every error that is ours becomes one line and an exit code."""
+    _open_what_is_closed()
     try:
         cli.main(prog_name="spade-envs", standalone_mode=True)
     except SpadeError as error:
-        click.echo(f"error: {message_of(error)}", err=True)
+        click.echo(clean(f"error: {message_of(error)}"), err=True)
         sys.exit(exit_code(error))
     except BrokenPipeError:
         sys.stderr.close()
         sys.exit(0)
     except OSError as error:
-        click.echo(f"error: {error}", err=True)
+        click.echo(clean(f"error: {error}"), err=True)
         sys.exit(MACHINERY)
     except SystemExit as ending:
         if any(thread.name.startswith(("check", "ask")) for thread in threading.enumerate()):

@@ -80,6 +80,8 @@ def resolve(source: Source, licence: str | None) -> Origin:
         )
     if source.path.startswith(HUB):
         return _dataset(source, licence)
+    if not source.path:
+        raise CorpusError("name a corpus: a folder, a file, pydoc or hf:NAME; . is this folder")
     path = Path(source.path).expanduser()
     if path.is_dir():
         root, files = path.resolve(), list(find_files(path))

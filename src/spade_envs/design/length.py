@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import math
+import os
+import stat
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -18,6 +20,7 @@ PROMPT_TOKENS = 12_288
 MAX_SOURCE_CHARS = 9000
 """Longest source that a brief shows of its own accord, as an example or a parent."""
 
+_MAX_TOKENIZER_BYTES = 256 << 20
 _BYTES_PER_TOKEN = 3.0
 _PER_MESSAGE = 8
 """Tokens of a chat template around one message, at most."""
@@ -59,13 +62,24 @@ def tokenizer_count(folder: Path) -> Count:
         raise MissingExtra("tokenizers", "train") from error
     path = folder / "tokenizer.json" if folder.is_dir() else folder
     try:
-        text = path.read_text(encoding="utf-8")
+        text = _read(path)
         if not {"model", "pre_tokenizer"} <= set(json.loads(text)):
             raise ConfigError(f"{path} holds no tokenizer; name a file like tokenizer.json")
     except (OSError, ValueError, TypeError, RecursionError) as error:
         raise ConfigError(f"{path} cannot be read as a tokenizer: {error}") from None
     found = Tokenizer.from_str(text)
     return lambda text: len(found.encode(text, add_special_tokens=False))
+
+
+def _read(path: Path) -> str:
+    handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    with open(handle, "rb") as file:
+        if not stat.S_ISREG(os.fstat(handle).st_mode):
+            raise OSError("it is not an ordinary file")
+        data = file.read(_MAX_TOKENIZER_BYTES + 1)
+    if len(data) > _MAX_TOKENIZER_BYTES:
+        raise OSError(f"it is larger than {_MAX_TOKENIZER_BYTES} bytes")
+    return data.decode()
 
 
 def fit(brief: Brief, tokens: int = PROMPT_TOKENS) -> Brief:

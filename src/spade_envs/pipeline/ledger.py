@@ -93,11 +93,14 @@ def _read(raw: bytes) -> Line | None:
         fields = json.loads(raw)
         failed = [str(gate)[:20] for gate in fields.pop("failed", ())][:_MAX_FAILED]
         line = Line(**fields, failed=tuple(failed))
-        if type(line.attempt) is not int or line.attempt < 0 or type(line.turn) is not int:
+        if any(type(number) is not int or number < 0 for number in (line.attempt, line.turn)):
             raise Corrupt("no attempt")
-        if isinstance(line.digest, str) == (line.stage in _STAGES):
+        if not all(isinstance(text, str) for text in (line.reason, line.skill, line.process)):
+            raise Corrupt("a text that is none")
+        stages = line.digest is None and line.stage in _STAGES
+        if not stages and (not isinstance(line.digest, str) or line.stage is not None):
             raise Corrupt("neither accepted nor rejected")
-        if not 0 <= float(line.at_s) < 1e12:
+        if type(line.at_s) not in (int, float) or not 0 <= line.at_s < 1e12:
             raise Corrupt("no time")
     except (ValueError, TypeError, AttributeError, RecursionError, Corrupt):
         _log.warning("passed over a line of the generation ledger that is not whole")

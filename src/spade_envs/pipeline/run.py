@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 import uuid
 from collections import Counter
@@ -21,6 +22,7 @@ from spade_envs.store import EnvStore
 from spade_envs.types import EnvSource, Record, Rejection, RejectionStage
 
 _MAX_REASON_CHARS = 500
+_GATE = re.compile(r"L\d+\.\d+")
 PATIENCE_S = 60.0
 """How long a run that has enough waits for answers that are under way, to count and keep them."""
 
@@ -300,7 +302,7 @@ class Run:
 def refused_by(stage: str, reason: str) -> str:
     """Return what a rejection is counted by: the gate's id, or the stage."""
     gate = reason.partition(":")[0]
-    return gate if stage == "gates" and len(gate) <= 5 else stage
+    return gate if stage == "gates" and _GATE.fullmatch(gate) else stage
 
 
 def _naturals() -> Iterator[int]:

@@ -5,7 +5,7 @@ import threading
 import time
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from envs.pipeline.pipeline_fakes import Writer, brief_of, pydoc, run
@@ -200,6 +200,7 @@ def asked(attempt=0, turn=0):
 texts = st.text(st.characters(codec="utf-8"), max_size=50)
 
 
+@settings(deadline=None)
 @given(
     text=texts,
     thinking=texts,
@@ -239,7 +240,12 @@ def test_torn_and_foreign_lines_of_the_answers(store, caplog):
 
 @pytest.mark.parametrize(
     "change",
-    [{"turn": "1"}, {"at_s": "x"}, {"at_s": -1}, {"at_s": float("nan")}, {"failed": 3}, {"x": 1}],
+    [
+        *({"turn": "1"}, {"turn": -1}, {"at_s": "x"}, {"at_s": "1"}, {"at_s": -1}, {"at_s": True}),
+        *({"at_s": float("nan")}, {"failed": 3}, {"x": 1}, {"reason": 5}, {"reason": None}),
+        *({"skill": ["a"]}, {"skill": 7}, {"process": {}}, {"stage": ["gates"]}, {"digest": 5}),
+        *({"digest": "x"}, {"stage": "nowhere"}, {"attempt": True}),
+    ],
 )
 def test_lines_of_the_ledger_that_are_none(store, change):
     Ledger(store, "k").append(Line(attempt=0, stage="gates", reason="r", failed=("L1.1",), turn=2))
