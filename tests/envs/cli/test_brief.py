@@ -66,6 +66,7 @@ def test_wrong_use_is_named(store):
         (("--parent", PARENT), "--parent goes with --mode mutate"),
         (("--mode", "cross", "--parent", PARENT), "takes two parents"),
         (("--apart", 0.5, "--no-memory"), "--apart is measured by the memory"),
+        (("--crowd", 3, "--no-memory"), "--crowd goes with the memory"),
         (("--mode", "tool", "--skills", "optimization"), "mode tool exercises none"),
         (("--tokenizer", store), r"tokenizer\.json cannot be read"),
     ]
