@@ -33,6 +33,7 @@ from spade_envs.store.layout import (
 )
 from spade_envs.store.plays import PlayReader
 from spade_envs.trust.incoming import Refused, check_files
+from spade_envs.trust.seen import Offer, note_offers
 from spade_envs.types import Record
 
 _TRIES = 6
@@ -156,7 +157,13 @@ class _Push:
             remote.replace(INDEX, encode(lines))
             remote.replace(CATALOG, render(lines))
         remote.finish(_message(changed))
+        note_offers(remote.label, self._now_there(outcomes))
         return outcomes
+
+    def _now_there(self, outcomes: Sequence[Outcome]) -> list[Offer]:
+        """Return what the remote has of ours now, to hold it to that later."""
+        mine = [EnvId.parse(each.placed) for each in outcomes if each.kind in ("new", "same")]
+        return [Offer(each, self._lines[each].digest) for each in mine]
 
     # What to give
 

@@ -17,6 +17,7 @@ _SCP = re.compile(r"(?:[A-Za-z0-9_][A-Za-z0-9_.-]*@)?[A-Za-z0-9][A-Za-z0-9.-]*:(
 _HUB = re.compile(r"hf://datasets/([\w.-]+/[\w.-]+?)(?:@([\w./-]+))?/?")
 _REVISION = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_./-]{0,199}")
 _GIT_SCHEMES = frozenset({"git", "ssh", "http", "https", "file"})
+_LEAST = 5
 _SECRET = re.compile(r"(?<=//)[^/@\s]+@")
 
 
@@ -136,6 +137,7 @@ def masked(text: str, url: str) -> str:
     """Return what a program or library said, without what is secret in the address."""
     text = text.replace(url, shown(url))
     user = urlsplit(url).netloc.rpartition("@")[0] if _SCHEME.match(url) else ""
-    for part in {user, user.partition(":")[2]} - {"", "git"}:
-        text = text.replace(part, "...")
+    for part in (user, user.partition(":")[2]):
+        if len(part) >= _LEAST:  # a shorter one is in too many words, and git leaves it out itself
+            text = text.replace(part, "...")
     return clean_line(_SECRET.sub("", text), 600)

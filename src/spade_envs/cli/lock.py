@@ -1,0 +1,113 @@
+"""`lock` and `install`: the environments of a training run, to the digest."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+from spade_envs.cli.select import Range
+from spade_envs.cli.stores import json_option, store_option, writable_store
+from spade_envs.cli.transfers import Bar, echo_transfers, told
+
+
+@click.command("lock")
+@click.argument("refs", metavar="[ENVIRONMENT]...", nargs=-1)
+@click.option(
+    "--skill",
+    "skills",
+    metavar="SKILL",
+    multiple=True,
+    help="Only environments that exercise this skill; may be repeated.",
+)
+@click.option("--success", type=Range(), help="Only environments of this success, as 0.2..0.8.")
+@click.option(
+    "--remote",
+    metavar="REMOTE",
+    help="Where to find what came from no remote, such as the one it was pushed to.",
+)
+@click.option(
+    "--out", metavar="FILE", default="envstore.lock", show_default=True, help="The lock file."
+)
+@store_option
+def lock_command(out: str, store: str | None, remote: str | None, **rest: Any) -> None:
+    """Write down ids, digests and remotes, so that others get the very same environments.
+
+    ENVIRONMENT is alice/maze@0, an id, a name, alice/* or a full digest; by default everything that
+    is not withdrawn. An older lock file is replaced.
+    """
+    from spade_envs.cli.output import counted, say
+    from spade_envs.sharing import Wanted, make_lock, write_lock
+    from spade_envs.sharing.known import address_of, known_remotes
+    from spade_envs.store import open_store
+
+    known = known_remotes()
+    if remote is not None and remote not in known:
+        remote = address_of(remote)
+    lock = make_lock(open_store(store), Wanted(**rest), known=known, remote=remote)
+    write_lock(lock, Path(out))
+    homeless = sum(not each.remote for each in lock.environments)
+    say(f"{out}: {counted(len(lock.environments), 'environment')}")
+    if homeless:
+        say(
+            f"{homeless} of them came from no remote; push them and lock again with --remote, or "
+            "others cannot install them"
+        )
+
+
+@click.command("install")
+@click.option("-r", "--requirement", "file", metavar="FILE", required=True, help="A lock file.")
+@click.option(
+    "--remote",
+    "remotes",
+    metavar="REMOTE",
+    multiple=True,
+    help="Where to look as well; may be repeated.",
+)
+@click.option(
+    "--trust-certificate",
+    is_flag=True,
+    help="Let what allowed signers signed run without the gates run again first.",
+)
+@click.option(
+    "--jobs",
+    type=click.IntRange(1, 64),
+    default=8,
+    show_default=True,
+    help="How many transfers are under way at once.",
+)
+@store_option
+@json_option
+def install_command(
+    file: str,
+    remotes: tuple[str, ...],
+    trust_certificate: bool,
+    jobs: int,
+    store: str | None,
+    as_json: bool,
+) -> None:
+    """Bring exactly what a lock file names into a store; nothing of it is run.
+
+    Exit code 1 if one of its environments is not there afterwards, with the digest of the lock.
+    """
+    from spade_envs.cli.main import FOUND
+    from spade_envs.sharing import install, read_lock
+    from spade_envs.sharing.install import InstallOptions
+    from spade_envs.sharing.known import address_of
+
+    lock = read_lock(Path(file))
+    options = InstallOptions(
+        remotes=tuple(address_of(each) for each in remotes),
+        trust_certificate=trust_certificate,
+        jobs=jobs,
+    )
+    with Bar("installed") as bar:
+        done = install(lock, writable_store(store), options, bar.show)
+    if as_json:
+        echo_transfers({"install": done}, dry_run=False)
+    else:
+        told("install", done, dry_run=False)
+    if not done.clean:
+        sys.exit(FOUND)

@@ -1,0 +1,58 @@
+"""`remote`: names for the places that environments are exchanged with."""
+
+from __future__ import annotations
+
+import click
+
+from spade_envs.cli.stores import json_option
+
+
+@click.group("remote", context_settings={"help_option_names": ["-h", "--help"]})
+def remote_command() -> None:
+    """Name the places that environments are exchanged with (docs/sharing.md).
+
+    The names are yours alone: they are kept in your configuration folder and no store.
+    """
+
+
+@remote_command.command("add")
+@click.argument("name", metavar="NAME")
+@click.argument("url", metavar="URL")
+def add_command(name: str, url: str) -> None:
+    """Call an address NAME; nothing is asked of it yet.
+
+    URL is a folder, a git URL or bare repository, s3:// or any other of fsspec, or
+    hf://datasets/OWNER/NAME.
+    """
+    from spade_envs.cli.output import say
+    from spade_envs.sharing.known import add_remote, known_remotes
+
+    add_remote(name, url)
+    say(f"{name}: {known_remotes()[name]}")
+
+
+@remote_command.command("list")
+@json_option
+def list_command(as_json: bool) -> None:
+    """List the remotes that have names."""
+    from spade_envs.cli.output import counted, echo_json, print_table, say
+    from spade_envs.sharing.known import known_remotes
+    from spade_envs.sharing.remotes import Address
+
+    found = sorted(known_remotes().items())
+    rows = [(name, Address.read(url).kind.value, url) for name, url in found]
+    if as_json:
+        echo_json([dict(zip(("name", "kind", "url"), row, strict=True)) for row in rows])
+        return
+    print_table("", ("name", "kind", "address"), rows)
+    say(counted(len(rows), "remote"))
+
+
+@remote_command.command("remove")
+@click.argument("name", metavar="NAME")
+def remove_command(name: str) -> None:
+    """Forget a name; nothing changes at the remote, and nothing that was pulled."""
+    from spade_envs.cli.output import say
+    from spade_envs.sharing.known import remove_remote
+
+    say(f"{name} is forgotten; it was {remove_remote(name)}")
