@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import sys
+from typing import TYPE_CHECKING
 
 import click
 
 from spade_envs.cli.memory import embedder_option
 from spade_envs.cli.stores import find, json_option, readable_stores, store_option
+
+if TYPE_CHECKING:
+    from spade_envs.store import EnvStore
+    from spade_envs.store.verify import Problem
 
 
 @click.command("withdraw")
@@ -44,22 +49,20 @@ def verify_command(store: str | None, quick: bool, signatures: bool, as_json: bo
     """
     from spade_envs.cli.main import FOUND
     from spade_envs.cli.output import counted, echo_json, print_table, say
-    from spade_envs.gates.certificate import missing_verdicts
-    from spade_envs.gates.table import GATES_VERSION
-    from spade_envs.trust.settings import load
-    from spade_envs.trust.vouching import signature_problems
 
-    gates = {GATES_VERSION: missing_verdicts}
     found = []
     checked = 0
     for opened in readable_stores(store):
         if quick:
             count, problems = opened.verify_quick()
         else:
-            count, problems = len(opened.records()), opened.verify(deep=True, gates=gates)
+            count, problems = len(opened.records()), _verified(opened)
         checked += count
         found += [(opened.root, problem) for problem in problems]
         if signatures:
+            from spade_envs.trust.settings import load
+            from spade_envs.trust.vouching import signature_problems
+
             found += [(opened.root, each) for each in signature_problems(opened, load())]
     if as_json:
         echo_json([{"store": str(root), **_plain(problem)} for root, problem in found])
@@ -71,6 +74,13 @@ def verify_command(store: str | None, quick: bool, signatures: bool, as_json: bo
     say(f"{counted(checked, 'version')} checked, {', '.join(told)}")
     if errors:
         sys.exit(FOUND)
+
+
+def _verified(store: EnvStore) -> list[Problem]:
+    from spade_envs.gates.certificate import missing_verdicts
+    from spade_envs.gates.table import GATES_VERSION
+
+    return store.verify(deep=True, gates={GATES_VERSION: missing_verdicts})
 
 
 def _plain(problem: object) -> dict[str, str]:

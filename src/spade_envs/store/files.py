@@ -330,8 +330,11 @@ def _in_staging(root: Path, target: Path, act: Callable[[Path], T]) -> T:
             told("written", target),
         ):
             return act(stage)
-    with staged(root) as stage, told("written", target):
-        return act(stage)
+    try:
+        with staged(root) as stage, told("written", target):
+            return act(stage)
+    except FileNotFoundError as error:
+        raise storage_error(error, "written", target) from error
 
 
 def now_ns(root: Path) -> int:

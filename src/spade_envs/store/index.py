@@ -22,7 +22,7 @@ from spade_envs.types import EnvKind, Record
 logger = logging.getLogger(__name__)
 
 
-class IndexLine(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class IndexLine(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, gc=False):
     """One line of `index.jsonl`: a `Record` without the store's place."""
 
     digest: str

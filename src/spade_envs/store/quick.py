@@ -12,19 +12,37 @@ import hashlib
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 import msgspec
 
 from spade_envs.errors import Corrupt, FormatTooNew, IdError, NotFound
-from spade_envs.ids import EnvId, check_name
-from spade_envs.manifest.canonical import seal_holds, stamp
+from spade_envs.ids import NAMESPACE, EnvId, check_name
+from spade_envs.manifest.canonical import seal_holds
 from spade_envs.store import index, layout
 from spade_envs.store.certificate import is_known, unknown_gates
 from spade_envs.store.files import open_below, open_folder, read_file, read_inside
-from spade_envs.store.read import Version, parse_version, read_tombstone
+from spade_envs.store.read import Version, clean_line, parse_version, read_tombstone
 from spade_envs.store.verify import VERSION_FILES, Problem, top
 
 _DECODER = msgspec.json.Decoder(Version)
+
+
+class _Place(NamedTuple):
+    """Where a version lies."""
+
+    name: str
+    number: int
+    path: str
+    """Relative to the store."""
+
+    @property
+    def env_id(self) -> EnvId:
+        return EnvId(self.name, self.number)
+
+    @property
+    def id(self) -> str:
+        return f"{NAMESPACE}/{self.name}-v{self.number}"
 
 
 def verify_quick(root: Path) -> tuple[int, list[Problem]]:
@@ -62,7 +80,7 @@ def _environment(
         with open_below(root, envs, check_name(name)) as folder:
             numbers = _numbers(folder, path, found)
             for number in numbers:
-                line = _opened(root, folder, EnvId(name, number), found)
+                line = _opened(root, folder, _Place(name, number, f"{path}/v{number}"), found)
                 if line is not None:
                     yield line
     except FileNotFoundError:
@@ -87,21 +105,21 @@ def _numbers(folder: int, path: str, found: list[Problem]) -> list[int]:
     return sorted(numbers)
 
 
-def _opened(root: Path, folder: int, env_id: EnvId, found: list[Problem]) -> index.IndexLine | None:
-    where = layout.version_path(env_id)
+def _opened(root: Path, folder: int, place: _Place, found: list[Problem]) -> index.IndexLine | None:
     try:
-        with open_below(root, folder, f"v{env_id.version}") as version:
-            return _version(root, version, env_id, where, found)
+        with open_below(root, folder, f"v{place.number}") as version:
+            return _version(root, version, place, found)
     except FileNotFoundError:
         return None  # somebody removed it just now
     except (Corrupt, OSError) as error:
-        found.append(Problem("manifest", where, str(error)))
+        found.append(Problem("manifest", place.path, str(error)))
         return None
 
 
 def _version(
-    root: Path, folder: int, env_id: EnvId, where: str, found: list[Problem]
+    root: Path, folder: int, place: _Place, found: list[Problem]
 ) -> index.IndexLine | None:
+    where = place.path
     with os.scandir(folder) as entries:
         names = {entry.name: entry.is_file(follow_symlinks=False) for entry in entries}
     for name, ordinary in names.items():
@@ -110,7 +128,7 @@ def _version(
     path = f"{where}/{layout.MANIFEST}"
     try:
         data = read_inside(root, folder, path, max_bytes=layout.MAX_MANIFEST_BYTES)
-        version = _manifest(data, env_id, path)
+        version = _manifest(data, place, path)
     except FileNotFoundError:
         found.append(Problem("manifest", path, "is missing"))
         return None
@@ -124,25 +142,35 @@ def _version(
         found.append(Problem("manifest", path, unknown_gates(version.report.gates_version)))
     withdrawn = layout.TOMBSTONE in names
     _bytes(root, folder, where, version, withdrawn, found)
-    reason = read_tombstone(root, env_id) if withdrawn else None
-    return index.line_of(version.to_record(root, reason))
+    return index.IndexLine(
+        digest=version.digest,
+        id=version.id,
+        kind=version.interface.kind,
+        levels=version.interface.levels,
+        licence=version.licence,
+        max_turns=version.interface.max_turns,
+        skills=version.skills,
+        summary=clean_line(version.summary),
+        title=clean_line(version.title),
+        withdrawn=read_tombstone(root, place.env_id) if withdrawn else None,
+    )
 
 
-def _manifest(data: bytes, env_id: EnvId, where: str) -> Version:
+def _manifest(data: bytes, place: _Place, where: str) -> Version:
     """Return the manifest in `data`, in short if its seal and digest hold, else the long way."""
     try:
         version = _DECODER.decode(data)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return parse_version(data, env_id, where)
+        return parse_version(data, place.env_id, where)
     held = (
         version.format == 1
-        and version.id == str(env_id)
+        and version.id == place.id
         and version.seal is not None
         and seal_holds(data, version.seal)
         and _digest_in(data) == version.digest
         and version.files.keys() == {layout.SOURCE}
     )
-    return version if held else parse_version(data, env_id, where)
+    return version if held else parse_version(data, place.env_id, where)
 
 
 def _digest_in(data: bytes) -> str:
@@ -166,7 +194,8 @@ def _bytes(
     source, report = f"{where}/{layout.SOURCE}", f"{where}/{layout.REPORT}"
     try:
         data = read_inside(root, folder, source, max_bytes=layout.MAX_SOURCE_BYTES)
-        if stamp(data) != version.files[layout.SOURCE]:
+        vouched = version.files[layout.SOURCE]
+        if len(data) != vouched.size or hashlib.sha256(data).hexdigest() != vouched.sha256:
             found.append(Problem("source", source, changed))
     except FileNotFoundError:
         # A withdrawn version may have lost its code on purpose; the tombstone stays.
@@ -175,7 +204,7 @@ def _bytes(
         found.append(Problem("source", source, str(error)))
     try:
         data = read_inside(root, folder, report, max_bytes=layout.MAX_REPORT_BYTES)
-        if stamp(data).sha256 != version.report.sha256:
+        if hashlib.sha256(data).hexdigest() != version.report.sha256:
             found.append(Problem("report", report, changed))
     except FileNotFoundError:
         found.append(Problem("report", report, "is missing"))

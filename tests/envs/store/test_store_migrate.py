@@ -93,6 +93,18 @@ def test_a_store_gets_the_next_format_and_the_old_one_stays(old):
     assert (again.before, again.kept, names(root)) == (1, None, ["store", "store.format-0"])
 
 
+def test_a_folder_that_only_looks_like_a_migration_is_left_alone(old):
+    root, _ = old
+    migrate(root, steps=STEPS)
+    other = root.parent / f".store.format-0-to-1-{module.__version__}"
+    other.mkdir()
+    (other / "ENVSTORE.json").write_text('{"format": 0}')
+    assert migrate(root).kept is None
+    (other / "ENVSTORE.json").write_text("not ours")
+    assert migrate(root, steps=STEPS).kept is None
+    assert names(root) == [other.name, "store", "store.format-0"]
+
+
 def test_a_dry_run_changes_nothing(old):
     root, _ = old
     done = migrate(root, steps=STEPS, dry_run=True)
