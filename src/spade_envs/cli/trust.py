@@ -140,9 +140,13 @@ def list_command(as_json: bool) -> None:
         )
         return
     rows = [(each.name or "(no owner)", each.remote or "any remote") for each in known.namespaces]
-    print_table("Namespaces that may run", ("namespace", "from"), rows)
+    if rows:
+        print_table("Namespaces that may run", ("namespace", "from"), rows)
     keys = [(each.name, ", ".join(each.namespaces), each.key[-24:]) for each in known.signers]
-    print_table("Signers", ("name", "may sign for", "key ends in"), keys)
+    if keys:
+        print_table("Signers", ("name", "may sign for", "key ends in"), keys)
+    if not rows and not keys:
+        click.echo("Nobody yet; see spade-envs trust add --help.")
     flags = (("trust_certificate", known.trust_certificate),
              ("require_signatures", known.require_signatures))  # fmt: skip
     told = ", ".join(f"{name} = {str(value).lower()}" for name, value in flags)

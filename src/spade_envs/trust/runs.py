@@ -15,7 +15,7 @@ import msgspec
 from spade_envs._version import GATES_VERSION
 from spade_envs.errors import NotTrusted
 from spade_envs.ids import EnvId
-from spade_envs.store import EnvStore
+from spade_envs.store import EnvStore, open_store, starter_path
 from spade_envs.trust import journal
 from spade_envs.trust.consent import plea
 from spade_envs.trust.origin import Origin, origins_of
@@ -58,13 +58,21 @@ def standing(digest: str, settings: Settings | None = None) -> Standing:
         StoreError: what was noted cannot be read.
     """
     origins = tuple(origins_of(digest))
-    if not origins:
+    if not origins or _is_starter(digest):
         return Standing((), consented=True, certified=True)
     decided = settings if settings is not None else load()
     signed = [each for each in origins if _signed(each, decided)]
     consented = bool(signed) or any(decided.allows(o.namespace, o.remote) for o in origins)
     trusted = any(decided.trust_certificate or each.trust_certificate for each in signed)
     return Standing(origins, consented=consented, certified=trusted or is_verified(digest))
+
+
+def _is_starter(digest: str) -> bool:
+    """Whether the starter store that is shipped has this very content: then it is no stranger."""
+    root = starter_path()
+    if root is None:
+        return False
+    return any(record.digest == digest for record in open_store(root).records())
 
 
 def _signed(origin: Origin, settings: Settings) -> bool:

@@ -8,10 +8,12 @@ import pytest
 from envs.store.kit import PROVENANCE
 from envs.store.test_store_tampering import CODE, whole
 from spade_envs.errors import NotCertified, NotTrusted, StoreError
+from spade_envs.gates import check
 from spade_envs.ids import EnvId
 from spade_envs.play import make_env
 from spade_envs.registration import register_store
 from spade_envs.sandbox import default_sandbox
+from spade_envs.store import open_store, starter_path
 from spade_envs.trust import reverify
 from spade_envs.trust.consent import lookalike
 from spade_envs.trust.origin import note_origin, origins_of, public_address
@@ -220,17 +222,21 @@ def test_names_that_look_alike_are_told(name, seen):
     assert lookalike(name, ["alice", "maze", "bob"]) == seen
 
 
-@pytest.mark.slow
-def test_a_starter_passes_the_gates_again_before_its_first_run(store):
-    from spade_envs.store import open_store, starter_path
-    from spade_envs.store.files import publish_folder
-
+def test_a_starter_that_comes_back_from_a_remote_is_no_stranger(store):
     starter = open_store(starter_path())
     record = starter.get("paper-punch")
-    folder = starter.root / "envs/paper-punch/v0"
-    files = {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()}
-    publish_folder(store.root, store.root / "envs/paper-punch/v0", files)
-    note_origin(store.root, EnvId("paper-punch", 0), record.digest, REMOTE)
+    note_origin(store.root, EnvId("bob.punch", 0), record.digest, REMOTE)
+    assert origins_of(record.digest)
+    assert standing(record.digest).may_run
+    assert source_to_run(starter, record).code
+
+
+@pytest.mark.slow
+def test_what_was_pulled_passes_the_gates_again_before_its_first_run(store):
+    starter = open_store(starter_path())
+    source = EnvSource(code=starter.source(starter.get("paper-punch")).code + "# another\n")
+    record = store.add(source, check(source), PROVENANCE, name="punch")
+    note_origin(store.root, EnvId("punch", 0), record.digest, REMOTE)
     with pytest.raises(NotTrusted, match="names without an owner"):
         make_env(record.id, str(store.root))
     allow("", REMOTE)
