@@ -27,6 +27,7 @@ from spade_envs.errors import (
     MissingExtra,
     NotCertified,
     NotFound,
+    NotTrusted,
     ParseError,
     SpadeError,
     Withdrawn,
@@ -113,7 +114,7 @@ def cli() -> None:
 def exit_code(error: SpadeError) -> int:
     """Return the exit code that an error stands for."""
     usage = (ConfigError, CorpusError, IdError, MissingExtra, NotFound, ParseError)
-    if isinstance(error, NotCertified | Withdrawn | Corrupt | EnvironmentFault):
+    if isinstance(error, NotCertified | NotTrusted | Withdrawn | Corrupt | EnvironmentFault):
         return FOUND
     return USAGE if isinstance(error, usage) else MACHINERY
 
