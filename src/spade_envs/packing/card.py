@@ -146,7 +146,7 @@ def render_card(
         make: Python that makes the first environment; that of a store by default.
     """
     first = sheet.rows[0][0]
-    shell = install or _INSTALL[form]
+    shell = install or _install(form, sheet)
     python = make or _LOAD.format(id=first)
     parts = [
         _front_matter(sheet, title) if form == "hub" else "",
@@ -159,15 +159,24 @@ def render_card(
     return "\n".join(part for part in parts if part)
 
 
-_INSTALL: Mapping[CardFormat, str] = {
-    "hub": "pip install 'spade-envs[hub]'\n"
-    "spade-envs pull hf://datasets/OWNER/NAME --store ours     # this repository\n",
-    "git": "pip install spade-envs\ngit clone URL_OF_THIS_REPOSITORY ours\n"
-    "spade-envs verify --store ours\n",
-    "package": "",
-    "pool": "pip install spade-envs\nsha256sum --check checksums.sha256\n"
-    "spade-envs import . --store ours     # runs the gates again\n",
-}
+_EXTRAS: Mapping[CardFormat, str] = {"hub": "'spade-envs[hub]'"}
+_PLACES: Mapping[CardFormat, str] = {"hub": "hf://datasets/OWNER/NAME", "git": "URL"}
+
+
+def _install(form: CardFormat, sheet: Sheet) -> str:
+    """Return the commands that bring the environments here, and what lets them run."""
+    lines = [f"pip install {_EXTRAS.get(form, 'spade-envs')}"]
+    if (place := _PLACES.get(form)) is not None:
+        names = [row[0].rpartition("/")[2] for row in sheet.rows]
+        owners = sorted({name.partition(".")[0] if "." in name else "" for name in names})
+        lines.append(f"spade-envs pull {place} --store ours     # of this repository")
+        lines += [" ".join(f"spade-envs trust add {owner} --from {place}".split())
+                  for owner in owners]  # fmt: skip
+    else:
+        lines += ["sha256sum --check checksums.sha256", "spade-envs import . --store ours"]
+    return "".join(f"{line}\n" for line in lines)
+
+
 _LOAD = """import gymnasium as gym
 import spade_envs
 

@@ -18,8 +18,14 @@ _HUB = frozenset(
 )
 
 
+MAX_CHARS = 300
+"""Longest expression that is read: manifests hold no longer one, and parsers have their limits."""
+
+
 def spdx(licence: str) -> str | None:
     """Return a licence as SPDX writes it; None if it is unknown or no SPDX expression."""
+    if len(licence) > MAX_CHARS:
+        return None
     try:
         return str(canonicalize_license_expression(licence))
     except InvalidLicenseExpression:

@@ -171,8 +171,8 @@ def _finish(root: Path, work: Path, steps: Mapping[int, Step], to: int) -> Migra
         before = format_of(work)
     except (NotFound, Corrupt):
         return _nothing(root, to)
-    if before >= to:
-        return _nothing(root, to)
+    if before >= to or any(number not in steps for number in range(before, to)):
+        return _nothing(root, to)  # somebody else's
     kept = _set_aside(root, work, before)
     left = _carried(kept, root, steps=[steps[number] for number in range(before, to)], to=to)
     return _told(root, before, to, kept, left)

@@ -79,14 +79,23 @@ def test_the_front_matter_is_yaml_that_the_hub_knows(store):
     assert "optimization" in fields["tags"]
     assert fields["configs"] == [{"config_name": "default", "data_files": "index.jsonl"}]
     assert body.startswith(f"\n{CARD_MARK}")
-    assert "pull hf://datasets/OWNER/NAME" in body
+    assert "spade-envs pull hf://datasets/OWNER/NAME --store ours" in body
+    assert "spade-envs trust add --from hf://datasets/OWNER/NAME\n" in body
 
 
 def test_a_card_for_git_has_no_front_matter(store):
     card = card_of(store, "git")
     assert card.startswith(CARD_MARK)
-    assert "git clone" in card
+    assert "spade-envs pull URL --store ours" in card
     assert "3 Gymnasium environments (3 text)" in card
+
+
+def test_each_owner_is_one_to_trust(store):
+    source, report = measured(8)
+    store.add(source, report, PROVENANCE, name="alice.maze")
+    card = card_of(store, "git")
+    asked = [line for line in card.splitlines() if line.startswith("spade-envs trust add")]
+    assert asked == ["spade-envs trust add --from URL", "spade-envs trust add alice --from URL"]
 
 
 def test_texts_of_strangers_stay_texts(store):

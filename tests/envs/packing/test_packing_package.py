@@ -204,6 +204,8 @@ def test_unknown_licences_are_packed_only_on_request(store, tmp_path):
         *("gpl-3.0", "mit", "other", "unknown"),
     ]
     assert whole({"a": "MIT", "b": "MIT"}) == "MIT"
+    assert whole({"a": f"{'(' * 140}MIT{')' * 140}", "b": "MIT OR ISC"}).count("MIT") == 2
+    assert for_hub([f"{'(' * 10**6}MIT{')' * 10**6}", "MIT\n"]) == ["mit", "unknown"]
 
 
 def test_every_text_of_a_manifest_stays_text(store, tmp_path):
