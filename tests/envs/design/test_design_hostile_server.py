@@ -6,9 +6,11 @@ import time
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
+import httpx2
 import pytest
 
 from spade_envs.design.clients import bounds, open_policy
+from spade_envs.design.clients.replies import NoReply
 from spade_envs.errors import ClientError, ConfigError
 from spade_envs.types import Message
 
@@ -210,3 +212,15 @@ def test_compressed_answers_are_refused_since_nobody_asked_for_them():
 def test_what_is_no_url_is_wrong_usage(url):
     with pytest.raises(ConfigError, match="no URL of a server"):
         open_policy(url)
+
+
+def test_what_an_error_says_is_read_even_if_it_comes_late():
+    def hook(status, timeout_s):
+        body = httpx2.ByteStream(b"why")
+        response = httpx2.Response(status, stream=body, request=httpx2.Request("POST", "http://x"))
+        bounds.bounding(timeout_s)(response)
+        return response
+
+    assert hook(401, -1.0).read() == b"why"
+    with pytest.raises(NoReply, match="in time"):
+        hook(200, -1.0).read()

@@ -11,6 +11,7 @@ from spade_envs.design.clients.replies import LATE, NoReply
 
 MAX_REPLY_BYTES = 64 << 20
 """Of a whole answer, or of one line of a stream."""
+_ERROR_S = 30.0
 
 
 def bounding(timeout_s: float) -> Callable[[Any], None]:
@@ -27,7 +28,9 @@ def bounding(timeout_s: float) -> Callable[[Any], None]:
         if response.headers.get("content-encoding", "identity") not in ("identity", ""):
             raise NoReply("it answered in an encoding that was not asked for")
         lines = "text/event-stream" in response.headers.get("content-type", "")
-        response.stream = _bounded(response, time.monotonic() + timeout_s, lines=lines)
+        # What an error says is short, and worth more than that it came late.
+        limit_s = timeout_s if response.status_code < 400 else max(timeout_s, _ERROR_S)
+        response.stream = _bounded(response, time.monotonic() + limit_s, lines=lines)
 
     return bound
 
