@@ -25,7 +25,7 @@ def follow(root: Path, offered: Offered, plan: Plan, *, dry_run: bool) -> Outcom
     reason = _reason(offered, plan)
     address = public_address(offered.remote.label)
     came = [each for each in origins_of(plan.digest) if each.remote == address]
-    if not any(each.id == target for each in came):
+    if not any(each.id == target and each.store == str(root) for each in came):
         note = f"was withdrawn there ({reason}); if you agree: spade-envs withdraw {target}"
         return Outcome("kept", source, target, plan.digest, note)
     if not dry_run:

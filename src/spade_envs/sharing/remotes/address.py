@@ -14,7 +14,9 @@ from spade_envs.store.read import clean_line
 
 _SCHEME = re.compile(r"([a-z][a-z0-9+.-]*)://", re.IGNORECASE)
 _SCP = re.compile(r"(?:[A-Za-z0-9_][A-Za-z0-9_.-]*@)?[A-Za-z0-9][A-Za-z0-9.-]*:(?!//)[^\s].*")
-_HUB = re.compile(r"hf://datasets/([\w.-]+/[\w.-]+?)(?:@([\w./-]+))?/?")
+_HUB = re.compile(
+    r"hf://datasets/([A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*?)(?:@(\w[\w./-]*))?/?", re.ASCII
+)
 _REVISION = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_./-]{0,199}")
 _GIT_SCHEMES = frozenset({"git", "ssh", "http", "https", "file"})
 _LEAST = 5

@@ -195,7 +195,7 @@ class GitRemote:
         return f"{_NOBODY} {int(datetime.now(UTC).timestamp())} +0000"
 
     def _push(self) -> None:
-        target = self._branch or "refs/heads/main"
+        target = self._branch or self._git.unborn_branch() or "refs/heads/main"
         done = self._git.run(
             "push", "--porcelain", "--no-verify", NAME, f"{self._mine}-new:{target}", check=False
         )

@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -88,6 +89,23 @@ class Git:
         lines = [line for line in text.splitlines() if line.strip() and "hint:" not in line]
         why = masked(" ".join(lines[-3:]), self.url) or "it gave no reason"
         return RemoteError(f"git {doing} of {masked(self.url, self.url)} failed: {why}")
+
+    def unborn_branch(self) -> str:
+        """Return the branch that an empty repository will have, as a clone would; else empty."""
+        key = {"GIT_CONFIG_KEY_0": f"url.{self.url}.insteadOf", "GIT_CONFIG_VALUE_0": f"{NAME}:"}
+        with tempfile.TemporaryDirectory(prefix="spade-envs-") as folder:
+            target = Path(folder) / "empty.git"
+            call = [self._git, "clone", "--quiet", "--bare", "--template=", f"{NAME}:", str(target)]
+            done = subprocess.run(
+                call,
+                env=self.environment() | key,
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                check=False,
+            )
+            if done.returncode != 0:
+                return ""
+            return Git(target, self.url).run("symbolic-ref", "HEAD").stdout.decode().strip()
 
     def start(self, *arguments: str) -> subprocess.Popen[bytes]:
         """Start git with pipes to and from it."""

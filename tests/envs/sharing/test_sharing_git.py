@@ -1,0 +1,151 @@
+"""Git repositories: what a hostile one cannot do, and two who push at once."""
+
+import subprocess
+
+import pytest
+
+from envs.store.kit import add
+from spade_envs.errors import NotFound, RemoteError
+from spade_envs.sharing import pull, push
+from spade_envs.sharing.remotes import git as module
+from spade_envs.sharing.remotes import open_remote
+
+
+@pytest.fixture
+def repository(tmp_path):
+    path = tmp_path / "remote.git"
+    subprocess.run(["git", "init", "--quiet", "--bare", str(path)], check=True)
+    return path
+
+
+def git(*arguments, cwd):
+    who = ["-c", "user.name=a", "-c", "user.email=a@example.org", "-c", "core.autocrlf=false"]
+    done = subprocess.run(["git", *who, *arguments], cwd=cwd, check=True, capture_output=True)
+    return done.stdout.decode()
+
+
+def clone(repository, tmp_path):
+    git("clone", "--quiet", str(repository), "work", cwd=tmp_path)
+    return tmp_path / "work"
+
+
+def commit(work):
+    git("add", "--all", "--force", cwd=work)
+    git("commit", "--quiet", "--message", "by hand", cwd=work)
+    git("push", "--quiet", "origin", "HEAD", cwd=work)
+
+
+def test_every_push_is_one_commit_of_text_on_top(repository, stores, tmp_path):
+    alice, bob, _ = stores
+    add(alice, 1, name="maze")
+    push(str(repository), alice)
+    add(bob, 2, name="chess")
+    push(str(repository), bob)
+    push(str(repository), bob)
+    log = git("log", "--format=%s", "--all", cwd=repository).split("\n")[:2]
+    assert log == ["Add spade/chess-v0", "Add spade/maze-v0"]
+    work = clone(repository, tmp_path)
+    changed = git("show", "--numstat", "--format=", "HEAD", cwd=work).split("\n")
+    assert {line.split("\t")[2]: line.split("\t")[1] for line in changed if line}[
+        "index.jsonl"
+    ] == "0"
+    assert "\0" not in (work / "index.jsonl").read_text()
+
+
+def test_a_push_that_comes_second_is_planned_again(repository, stores, monkeypatch):
+    alice, bob, carol = stores
+    add(alice, 1, name="maze")
+    add(bob, 2, name="chess")
+    first = module.GitRemote._push
+    rivals = iter([alice])
+
+    def late(self):
+        monkeypatch.setattr(module.GitRemote, "_push", first)
+        for rival in rivals:
+            push(str(repository), rival)
+        first(self)
+
+    monkeypatch.setattr(module.GitRemote, "_push", late)
+    assert push(str(repository), bob).of("new")[0].id == "spade/chess-v0"
+    pull(str(repository), carol)
+    assert {each.id for each in carol.records()} == {"spade/maze-v0", "spade/chess-v0"}
+    with open_remote(str(repository)) as remote:
+        index = next(each for each in remote.entries() if each.path == "index.jsonl")
+        assert remote.read("index.jsonl", index.size).count(b"\n") == 2
+
+
+def test_branches_and_commits_are_chosen_by_the_address(repository, stores):
+    alice, bob, carol = stores
+    add(alice, 1, name="maze")
+    push(f"{repository}#dev", alice)
+    assert pull(f"{repository}#dev", bob).of("new")
+    (commit_id,) = git("rev-parse", "dev", cwd=repository).split()
+    assert pull(f"{repository}#{commit_id}", carol).of("new")
+    with pytest.raises(NotFound, match="no envstore"):
+        pull(f"{repository}#gone", carol)
+    add(bob, 2, name="chess")
+    with pytest.raises(RemoteError, match="no branch"):
+        push(f"{repository}#{commit_id}", bob)
+
+
+def test_a_link_hook_or_filter_in_a_repository_does_nothing(repository, stores, tmp_path):
+    alice, bob, _ = stores
+    add(alice, 1, name="maze")
+    add(alice, 2, name="chess")
+    push(str(repository), alice)
+    work, canary = clone(repository, tmp_path), tmp_path / "canary"
+    for name in ("post-checkout", "pre-push", "reference-transaction"):
+        hook = work / "hooks" / name
+        hook.parent.mkdir(exist_ok=True)
+        hook.write_text(f"#!/bin/sh\ntouch {canary}\n")
+        hook.chmod(0o755)
+    (work / ".gitattributes").write_text("* filter=evil\n")
+    (work / ".gitmodules").write_text(f'[submodule "x"]\n path = x\n url = ext::touch {canary}\n')
+    source = work / "envs/maze/v0/env.py"
+    source.unlink()
+    source.symlink_to("/etc/passwd")
+    commit(work)
+    done = pull(str(repository), bob)
+    assert {each.id for each in bob.records()} == {"spade/chess-v0"}
+    assert any("link" in each.note for each in done.of("refused"))
+    assert not canary.exists()
+
+
+def test_a_clone_is_a_store_and_merges_by_hand(repository, stores, tmp_path):
+    from spade_envs.store import open_store
+
+    alice, bob, _ = stores
+    add(alice, 1, name="maze")
+    push(str(repository), alice)
+    work = clone(repository, tmp_path)
+    git("checkout", "--quiet", "-b", "mine", cwd=work)
+    mine = open_store(work)
+    add(mine, 2, name="chess")
+    git("add", "--all", cwd=work)
+    git("commit", "--quiet", "--message", "mine", cwd=work)
+    add(bob, 3, name="go")
+    push(str(repository), bob)
+    git("fetch", "--quiet", cwd=work)
+    git("merge", "--quiet", "origin/HEAD", cwd=work)
+    assert mine.reindex() == 3
+    assert [each for each in mine.verify(deep=True) if each.severity == "error"] == []
+
+
+def test_no_password_is_in_a_message_a_command_line_or_the_cache(tmp_path, monkeypatch, stores):
+    url = "http://alice:hunter22@127.0.0.1:9/x.git"
+    seen = []
+    real = subprocess.run
+
+    def spying(command, **options):
+        seen.append(command)
+        return real(command, **options)
+
+    monkeypatch.setattr(subprocess, "run", spying)
+    with pytest.raises(RemoteError) as caught:
+        pull(url, stores[0])
+    assert "hunter22" not in str(caught.value)
+    assert seen
+    assert not any("hunter22" in word for command in seen for word in command)
+    held = [path for path in (tmp_path / "home").rglob("*") if path.is_file()]
+    assert held
+    assert not any(b"hunter22" in path.read_bytes() for path in held)

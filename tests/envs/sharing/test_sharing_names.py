@@ -1,0 +1,152 @@
+"""Refs as people write them, names that clash with nobody's, addresses without surprises."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from envs.store.kit import add
+from spade_envs.errors import ConfigError, IdError, NotFound
+from spade_envs.ids import EnvId
+from spade_envs.sharing import Wanted
+from spade_envs.sharing.known import add_remote, address_of, known_remotes, remove_remote
+from spade_envs.sharing.names import Renaming, read_ref
+from spade_envs.sharing.remotes import Address, Kind
+from spade_envs.sharing.remotes.address import holds_secret, masked, shown
+
+SLUGS = st.from_regex(r"[a-z0-9]{1,8}(-[a-z0-9]{1,8})?", fullmatch=True)
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "version"),
+    [
+        ("maze", "maze", None),
+        ("alice/maze", "alice.maze", None),
+        ("alice/maze@3", "alice.maze", 3),
+        ("alice/maze@v3", "alice.maze", 3),
+        ("alice/maze@latest", "alice.maze", None),
+        ("alice.maze-v1", "alice.maze", 1),
+        ("spade/alice.maze-v1", "alice.maze", 1),
+        ("spade/maze@0", "maze", 0),
+    ],
+)
+def test_a_ref_means_one_name(text, name, version):
+    assert read_ref(text) == EnvId(name, version)
+
+
+@pytest.mark.parametrize("text", ["", "a/b/c", "maze@", "maze@01", "maze-v0@1", "../maze", "A/b"])
+def test_what_is_no_ref_is_refused_with_an_example(text):
+    with pytest.raises(IdError, match="alice/maze@0"):
+        read_ref(text)
+
+
+@given(SLUGS, SLUGS, SLUGS, st.integers(0, 99))
+def test_a_namespace_replaces_the_owner_and_nothing_else(owner, name, other, number):
+    try:
+        mine = EnvId(f"{owner}.{name}", number)
+        renaming = Renaming(namespace=other)
+    except (IdError, ConfigError):
+        return
+    once = renaming.of(mine)
+    assert once == EnvId(f"{other}.{name}", number) == renaming.of(EnvId(name, number))
+    assert renaming.of(once) == once
+
+
+def test_a_selection_takes_owners_names_versions_and_digests(stores):
+    store = stores[0]
+    maze = [add(store, number, name="alice.maze") for number in range(2)]
+    chess = add(store, 5, name="alice.chess", skills=["planning"])
+    own = add(store, 6, name="own")
+    store.withdraw(maze[1].id, "it leaks")
+    records = store.records()
+
+    def ids(*refs, **more):
+        return {each.id for each in Wanted(refs=refs, **more).choose(records)}
+
+    assert ids("alice/*") == {maze[0].id, maze[1].id, chess.id}
+    assert ids("alice/maze") == {maze[0].id}
+    assert ids("alice/maze@1", "own") == {maze[1].id, own.id}
+    assert ids(chess.digest) == {chess.id}
+    assert ids(skills=("planning",)) == {chess.id}
+    with pytest.raises(NotFound, match=r"did you mean 'alice\.maze'"):
+        ids("alice/maez")
+    with pytest.raises(IdError, match="64 digits"):
+        ids(chess.digest[:20])
+
+
+@pytest.mark.parametrize(
+    ("text", "kind", "url", "revision"),
+    [
+        ("s3://bucket/envs/", Kind.OBJECTS, "s3://bucket/envs", ""),
+        ("hf://datasets/team/envs@v1", Kind.HUB, "hf://datasets/team/envs", "v1"),
+        ("https://host/team/envs", Kind.GIT, "https://host/team/envs", ""),
+        ("git@host:team/envs.git#dev", Kind.GIT, "git@host:team/envs.git", "dev"),
+        ("git+ssh://git@host/x", Kind.GIT, "ssh://git@host/x", ""),
+        ("/shared/envs", Kind.FOLDER, "/shared/envs", ""),
+        ("file:///shared/envs", Kind.FOLDER, "/shared/envs", ""),
+        ("/shared/envs.git#v1", Kind.GIT, "file:///shared/envs.git", "v1"),
+    ],
+)
+def test_an_address_means_one_kind_of_remote(text, kind, url, revision):
+    assert Address.read(text) == Address(kind, url, revision)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "-x",
+        "--upload-pack=touch x",
+        "ext::sh -c touch% x",
+        "git+ext::sh",
+        "git+foo://host/x",
+        "ssh://-oProxyCommand=touch/x",
+        "git+ssh://git@-oProxyCommand=x/y",
+        "https:///x",
+        "fd::17/foo",
+        "simplecache::s3://bucket/x",
+        "https://host/x#--force",
+        "https://host/x#a..b",
+        "hf://team/envs",
+        "hf://datasets/../envs",
+        "https://host/x\nproxy",
+        " https://host/x",
+    ],
+)
+def test_an_address_that_could_run_something_is_refused(text):
+    with pytest.raises(ConfigError):
+        Address.read(text)
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "https://alice:hunter22@host/x.git",
+        "https://ghp_token123@host/x.git",
+        "s3://key:hunter22@bucket/x?secret=hunter22",
+        "git+https://alice:hunter22@host/x.git",
+    ],
+)
+def test_secrets_are_neither_shown_nor_written_down(url):
+    assert holds_secret(url)
+    for text in (shown(url), Address.read(url).label, masked(f"fatal: {url} and x", url)):
+        assert "hunter22" not in text
+        assert "ghp_token123" not in text
+    with pytest.raises(ConfigError) as caught:
+        add_remote("team", url)
+    assert "hunter22" not in str(caught.value)
+    assert known_remotes() == {}
+
+
+def test_remotes_have_names_that_belong_to_the_user(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    add_remote("team", "git@host:team/envs.git#dev")
+    add_remote("disk", "shared")
+    assert known_remotes() == {"team": "git@host:team/envs.git#dev", "disk": f"{tmp_path}/shared"}
+    assert address_of("team") == "git@host:team/envs.git#dev"
+    with pytest.raises(ConfigError, match="remove it first"):
+        add_remote("team", "https://host/other.git")
+    with pytest.raises(ConfigError, match="spade-envs remote add"):
+        address_of("taem")
+    assert remove_remote("team") == "git@host:team/envs.git#dev"
+    with pytest.raises(NotFound, match="disk"):
+        remove_remote("team")
