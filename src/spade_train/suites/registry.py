@@ -15,6 +15,7 @@ import platformdirs
 from spade_envs.errors import ConfigError
 from spade_envs.types import Json
 from spade_train.suites.base import Suite
+from spade_train.suites.heldout import SETTINGS as HELDOUT
 from spade_train.suites.worker import Limits, isolated
 
 PACKAGES = "suites"
@@ -44,7 +45,16 @@ class Entry:
     limits: Limits = field(default_factory=Limits)
 
 
-SUITES: Mapping[str, Entry] = MappingProxyType({})
+SUITES: Mapping[str, Entry] = MappingProxyType(
+    {
+        "heldout": Entry(
+            factory="spade_train.suites.heldout:heldout",
+            about="environments of any envstore, by level, with or without the hint",
+            settings=HELDOUT,
+            apart=False,
+        ),
+    }
+)
 """By name, in the order in which they are listed."""
 
 

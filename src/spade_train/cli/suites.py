@@ -1,0 +1,82 @@
+"""`spade-train suites`: which benchmarks there are, and installing what they need."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import click
+
+
+@click.group("suites", invoke_without_command=True)
+@click.option("--json", "as_json", is_flag=True, help="Print JSON in place of the table.")
+@click.pass_context
+def suites_command(ctx: click.Context, as_json: bool) -> None:
+    """List the benchmarks that `spade-train eval` knows, and whether each can be played here."""
+    from spade_train.suites.registry import SUITES, readiness
+
+    if ctx.invoked_subcommand is not None:
+        return
+    rows = []
+    for name, entry in SUITES.items():
+        found = readiness(name)
+        rows.append(
+            {
+                "name": name,
+                "ready": found.ready,
+                "about": entry.about,
+                "mend": found.mend,
+                "settings": dict(entry.settings),
+            }
+        )
+    if as_json:
+        click.echo(json.dumps(rows, indent=2))
+        return
+    width = max((len(str(row["name"])) for row in rows), default=0)
+    for row in rows:
+        state = "ready" if row["ready"] else "missing"
+        click.echo(f"{row['name']:<{width}}  {state:<7}  {row['about']}")
+        if row["mend"]:
+            click.echo(f"{'':<{width}}           {row['mend']}")
+    click.echo("Settings of one: spade-train suites show NAME", err=True)
+
+
+@suites_command.command("show")
+@click.argument("name")
+def show(name: str) -> None:
+    """Show what a benchmark needs and what can be set."""
+    from spade_train.suites.registry import entry_of, packages_of, readiness
+
+    entry, found = entry_of(name), readiness(name)
+    click.echo(f"{name}: {entry.about}")
+    if entry.modules:
+        click.echo(f"needs {', '.join(entry.modules)}, here or in {packages_of(name)}")
+    for key, text in entry.settings.items():
+        click.echo(f"  --set {key}=...  {text}")
+    if found.mend:
+        click.echo(found.mend)
+
+
+@suites_command.command("install")
+@click.argument("name")
+def install(name: str) -> None:
+    """Install what a benchmark needs into a folder of its own, apart from your environment.
+
+    Exit code 0 if it is there now, 2 for wrong usage, 3 if pip failed.
+    """
+    from spade_train.cli import MACHINERY
+    from spade_train.suites.registry import entry_of, packages_of
+
+    entry = entry_of(name)
+    if not entry.pip:
+        click.echo(f"{name} needs nothing that pip could install", err=True)
+        return
+    folder = packages_of(name)
+    for arguments in entry.pip:
+        line = [sys.executable, "-m", "pip", "install", "--upgrade", "--target", str(folder)]
+        click.echo(" ".join([*line[1:], *arguments]), err=True)
+        if subprocess.run([*line, *arguments], check=False, stdout=sys.stderr).returncode:
+            click.echo("error: pip failed; see above", err=True)
+            sys.exit(MACHINERY)
+    click.echo(str(folder))

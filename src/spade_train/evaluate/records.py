@@ -1,0 +1,217 @@
+"""What is kept of an evaluation: one folder per suite and player, whose records only grow.
+
+EVALS/<suite>/<player>-<digest>/
+    evaluation.json    what was evaluated, and how
+    records.jsonl      one line per finished attempt
+    transcripts.jsonl  the conversations, if they were asked for
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from spade_envs.errors import ConfigError
+from spade_envs.manifest.canonical import canonical_json
+from spade_envs.store.files import replace_file
+from spade_envs.types import Json
+from spade_train.errors import StateError
+from spade_train.runs.jsonl import JsonLines
+from spade_train.suites.base import Fault
+
+FORMAT = 1
+HEADER = "evaluation.json"
+RECORDS = "records.jsonl"
+TRANSCRIPTS = "transcripts.jsonl"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Record:
+    """One attempt at one task, ended."""
+
+    task: str
+    group: str
+    sample: int
+    """Number of the attempt at its task, >= 0."""
+    seed: int
+    value: float | None = None
+    """In [0, 1]; None after a fault."""
+    success: bool | None = None
+    """None after a fault."""
+    fault: Fault | None = None
+    turns: int = 0
+    """Replies taken."""
+    cut: int = 0
+    """Replies that were broken off at the greatest length."""
+    stopped: str = ""
+    """Why it ended before its time: `turns`, `context` or nothing."""
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    elapsed_s: float = 0.0
+    """From beginning to score, other attempts under way included."""
+    detail: Mapping[str, Json] = field(default_factory=dict)
+
+    @property
+    def key(self) -> tuple[str, int]:
+        """Which attempt it is."""
+        return self.task, self.sample
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Header:
+    """What was evaluated, and how: what it says is the same for all records of a folder."""
+
+    suite: str
+    version: str
+    settings: Mapping[str, Json]
+    labels: Mapping[str, str]
+    player: str
+    identity: Mapping[str, Json]
+    decoding: Mapping[str, Json]
+    seed: int
+    samples: int
+    """Attempts at each task that were asked for last."""
+    tasks: int
+    """Tasks of the suite."""
+    limit: int | None = None
+    """Tasks that were asked for last; None for all."""
+    group_tasks: Mapping[str, int] = field(default_factory=dict)
+    """Tasks of the suite by group, in its order."""
+    made_by: str = ""
+
+    @property
+    def digest(self) -> str:
+        """Of all that a record depends on, beside task and sample; 12 hexadecimal digits."""
+        return _digest(
+            [FORMAT, *self._suite(), self.player, self.identity, self.decoding, self.seed]
+        )
+
+    @property
+    def suite_digest(self) -> str:
+        """Of the suite alone: what two results must share to be compared."""
+        return _digest([FORMAT, *self._suite()])
+
+    @property
+    def folder(self) -> str:
+        """Name of its folder below that of all evaluations."""
+        return f"{_slug(self.suite)}/{_slug(self.player)}-{self.digest}"
+
+    def _suite(self) -> list[Json]:
+        return [self.suite, self.version, self.settings, self.labels]
+
+
+class Shelf:
+    """The folder of one evaluation, open for writing by its one writer.
+
+    Args:
+        folder: of all evaluations; made if it is not there.
+        header: names the folder below.
+        transcripts: whether conversations are kept.
+    """
+
+    def __init__(self, folder: Path, header: Header, *, transcripts: bool = False) -> None:
+        self.path = folder / header.folder
+        try:
+            self.path.mkdir(parents=True, exist_ok=True)
+            replace_file(self.path, self.path / HEADER, _header_bytes(header))
+            self._records = JsonLines(self.path / RECORDS)
+            self._said = JsonLines(self.path / TRANSCRIPTS) if transcripts else None
+        except OSError as error:
+            raise StateError(f"cannot write to {self.path}: {error.strerror}") from error
+
+    def append(self, record: Record, messages: Json = None) -> None:
+        """Keep a record, and its conversation if these are kept."""
+        self._records.append(_record_json(record))
+        if self._said is not None and messages is not None:
+            said = {"task": record.task, "sample": record.sample, "messages": messages}
+            self._said.append(said)
+
+    def close(self) -> None:
+        """Sync and close."""
+        self._records.close()
+        if self._said is not None:
+            self._said.close()
+
+
+def read_records(path: Path) -> Iterator[Record]:
+    """Give the records of a folder, the last of each attempt; nothing if there are none.
+
+    Raises:
+        StateError: a whole line is no record.
+    """
+    try:
+        lines = (path / RECORDS).read_bytes().split(b"\n")
+    except FileNotFoundError:
+        return
+    found: dict[tuple[str, int], Record] = {}
+    for number, line in enumerate(lines[:-1], 1):
+        try:
+            record = msgspec.convert(json.loads(line), Record)
+        except (msgspec.ValidationError, ValueError, RecursionError) as error:
+            raise StateError(f"{path / RECORDS}: line {number} is no record: {error}") from error
+        found[record.key] = record
+    yield from found.values()
+
+
+def read_header(path: Path) -> Header:
+    """Return what was evaluated in a folder.
+
+    Raises:
+        ConfigError: it is no folder of an evaluation, or of a later format.
+    """
+    file = path / HEADER
+    try:
+        found = json.loads(file.read_bytes())
+        if found.pop("format") != FORMAT:
+            raise ConfigError(
+                f"{file} is of another format; read it with the release that wrote it"
+            )
+        return msgspec.convert(found, Header)
+    except OSError as error:
+        raise ConfigError(f"{path} holds no evaluation: {error.strerror}") from error
+    except (ValueError, KeyError, AttributeError, TypeError, msgspec.ValidationError) as error:
+        raise ConfigError(f"{file} is damaged: {error}") from error
+
+
+def find_evaluations(folders: list[Path]) -> list[Path]:
+    """Return the folders of evaluations at or below some folders, sorted, each once.
+
+    Raises:
+        ConfigError: a folder holds none.
+    """
+    found: dict[Path, None] = {}
+    for folder in folders:
+        below = sorted(path.parent for path in folder.rglob(HEADER))
+        if not below:
+            raise ConfigError(f"{folder} holds no evaluation; make one with spade-train eval")
+        found.update(dict.fromkeys(below))
+    return list(found)
+
+
+def _header_bytes(header: Header) -> bytes:
+    text = json.dumps({"format": FORMAT, **dataclasses.asdict(header)}, indent=1)
+    return text.encode() + b"\n"
+
+
+def _record_json(record: Record) -> dict[str, Any]:
+    """Return a record without what says nothing."""
+    plain = dataclasses.asdict(record)
+    return {key: value for key, value in plain.items() if value not in (None, "", {}, 0)} | {
+        key: plain[key] for key in ("task", "group", "sample", "seed", "value", "success")
+    }
+
+
+def _digest(parts: list[Json]) -> str:
+    return hashlib.sha256(canonical_json(json.loads(json.dumps(parts)))).hexdigest()[:12]
+
+
+def _slug(text: str) -> str:
+    return re.sub(r"[^A-Za-z0-9._-]+", "-", text).strip("-.")[:60] or "player"

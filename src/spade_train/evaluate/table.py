@@ -1,0 +1,314 @@
+"""Tables of evaluations: one per suite, and the two of the paper; as text in three forms."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Literal, TypeAlias
+
+from spade_train.evaluate.layouts import Column, Layout
+from spade_train.evaluate.players import FLOORS
+from spade_train.evaluate.records import Header
+from spade_train.evaluate.summary import INTERVALS, Figures, Summary
+
+Kind: TypeAlias = Literal["policy", "oracle", "floor"]
+NONE = "–"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cell:
+    """One figure."""
+
+    success: float
+    """In [0, 1]."""
+    low: float | None = None
+    high: float | None = None
+    note: str = ""
+    """What must be known of it, such as faults; empty if nothing."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """One player."""
+
+    name: str
+    kind: Kind
+    cells: tuple[Cell | None, ...]
+    """One per column; None where nothing was measured."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Table:
+    """Success of players, in columns."""
+
+    title: str
+    columns: tuple[str, ...]
+    rows: tuple[Row, ...]
+    """Policies first, then oracle and floors."""
+    notes: tuple[str, ...] = field(default=())
+    """One sentence each."""
+
+
+def kind_of(player: str) -> Kind:
+    """Return whether a player is a policy, the oracle or a floor."""
+    word = player.partition("=")[0]
+    if word == "oracle":
+        return "oracle"
+    return "floor" if word in FLOORS else "policy"
+
+
+def by_suite(found: Sequence[Summary]) -> tuple[Table, ...]:
+    """Return one table per suite and settings, its groups as columns."""
+    suites: dict[str, list[Summary]] = {}
+    for each in found:
+        suites.setdefault(each.header.suite_digest, []).append(each)
+    return tuple(_suite_table(each) for each in suites.values())
+
+
+def by_layout(found: Sequence[Summary], layout: Layout) -> Table:
+    """Return the table of a layout; a cell is empty where nothing was measured.
+
+    Where a player has several evaluations of a column (other settings or decoding), the one with
+    the most attempts counts, and a note says so.
+    """
+    notes: dict[str, None] = {}
+    rows = []
+    for player in _ordered({each.header.player for each in found}):
+        own = [each for each in found if each.header.player == player]
+        cells = [_column_cell(own, column, notes) for column in layout.columns]
+        if any(cell is not None for cell in cells):
+            rows.append((player, cells))
+    columns = tuple(column.title for column in layout.columns)
+    filled = [
+        n
+        for n, _ in enumerate(columns)
+        if any(cells[n] is not None and kind_of(player) == "policy" for player, cells in rows)
+        or (all(kind_of(p) != "policy" for p, _ in rows) and any(c[n] for _, c in rows))
+    ]
+    averages = [n for n in filled if layout.columns[n].averaged]
+    done = tuple(
+        Row(name=player, kind=kind_of(player), cells=(*cells, _average(cells, averages)))
+        for player, cells in rows
+    )
+    title = f"Average of {len(averages)}"
+    if len(averages) < sum(column.averaged for column in layout.columns):
+        notes[f"The average is over the {len(averages)} columns that a policy was measured in."] = (
+            None
+        )
+    return Table(
+        title=layout.title,
+        columns=(*columns, title),
+        rows=done,
+        notes=(*notes, _brackets()),
+    )
+
+
+def markdown(table: Table) -> str:
+    """Return a table as Markdown."""
+    head = ["", *table.columns]
+    lines = [head, ["---", *("---:" for _ in table.columns)]]
+    lines += [[row.name, *map(_text, row.cells)] for row in table.rows]
+    rows = ["| " + " | ".join(_escaped(text) for text in line) + " |" for line in lines]
+    notes = [f"{note}  " for note in table.notes]
+    return "\n".join([f"**{_escaped(table.title)}**", "", *rows, "", *notes]).rstrip()
+
+
+def as_csv(table: Table) -> str:
+    """Return a table as CSV: a line per row and column, so that intervals have fields."""
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(["table", "row", "kind", "column", "success", "low", "high", "note"])
+    for row in table.rows:
+        for column, cell in zip(table.columns, row.cells, strict=True):
+            if cell is not None:
+                ends = ["" if end is None else f"{end:.6f}" for end in (cell.low, cell.high)]
+                text = [_spelled(each) for each in (table.title, row.name, row.kind, column)]
+                writer.writerow([*text, f"{cell.success:.6f}", *ends, _spelled(cell.note)])
+    return out.getvalue().rstrip("\n")
+
+
+def latex(table: Table) -> str:
+    """Return a table as LaTeX, for the package booktabs."""
+    lines = [
+        rf"\begin{{tabular}}{{l{'r' * len(table.columns)}}}",
+        r"\toprule",
+        " & ".join(["", *(_tex(title) for title in table.columns)]) + r" \\",
+        r"\midrule",
+    ]
+    last: Kind | None = None
+    for row in table.rows:
+        if last == "policy" and row.kind != "policy":
+            lines.append(r"\midrule")
+        last = row.kind
+        lines.append(" & ".join([_tex(row.name), *(_tex_cell(c) for c in row.cells)]) + r" \\")
+    lines += [r"\bottomrule", r"\end{tabular}"]
+    comments = [f"% {_spelled(note)}" for note in (table.title, *table.notes)]
+    return "\n".join([*comments, *lines])
+
+
+FORMS: dict[str, Callable[[Table], str]] = {"markdown": markdown, "csv": as_csv, "latex": latex}
+
+
+def as_json(table: Table) -> dict[str, object]:
+    """Return a table as plain JSON."""
+    rows = [
+        {
+            "name": row.name,
+            "kind": row.kind,
+            "cells": {
+                column: None
+                if cell is None
+                else {
+                    "success": cell.success,
+                    "low": cell.low,
+                    "high": cell.high,
+                    "note": cell.note,
+                }
+                for column, cell in zip(table.columns, row.cells, strict=True)
+            },
+        }
+        for row in table.rows
+    ]
+    return {
+        "title": table.title,
+        "columns": list(table.columns),
+        "rows": rows,
+        "notes": table.notes,
+    }
+
+
+def _suite_table(found: Sequence[Summary]) -> Table:
+    header = found[0].header
+    groups = list(dict.fromkeys(group for each in found for group in each.groups))
+    single = len(groups) < 2
+    columns = ("all",) if single else (*groups, "all")
+    players = [each.header.player for each in found]
+    notes: dict[str, None] = {}
+    rows = []
+    for player in _ordered(set(players)):
+        for each in (one for one in found if one.header.player == player):
+            name = player if players.count(player) == 1 else f"{player} {_decoded(each.header)}"
+            parts = [] if single else [each.groups.get(group) for group in groups]
+            cells = tuple(_cell(part, each, notes) for part in (*parts, each.overall))
+            rows.append(Row(name=name, kind=kind_of(player), cells=cells))
+    told = "".join(f", {key}: {value}" for key, value in header.labels.items())
+    title = f"{header.suite} ({header.version}{told})"
+    limits = {each.header.limit for each in found if each.header.limit}
+    if limits:
+        first = ", ".join(str(limit) for limit in sorted(limits))
+        notes[f"The first {first} of {header.tasks} tasks."] = None
+    for each in found:
+        if each.unanswered:
+            text = f"The suite has no reference for {len(each.unanswered)} tasks."
+            notes[text] = None
+    return Table(title=title, columns=columns, rows=tuple(rows), notes=(*notes, _brackets()))
+
+
+def _cell(part: Figures | None, whole: Summary, notes: dict[str, None]) -> Cell | None:
+    if part is None or part.success is None:
+        return None
+    player = whole.header.player
+    found = []
+    if part.faults and not whole.unanswered:
+        found.append(f"{part.faults} faults left out")
+    if part.stopped:
+        found.append(f"{part.stopped} broken off at a limit")
+    if part.cut:
+        found.append(f"{part.cut} with a reply cut at its greatest length")
+    if found and part is whole.overall:
+        notes[f"{player}, {part.attempts} attempts: {', '.join(found)}."] = None
+    return Cell(success=part.success, low=part.low, high=part.high, note="; ".join(found))
+
+
+def _column_cell(own: Sequence[Summary], column: Column, notes: dict[str, None]) -> Cell | None:
+    """Return the figure of a column: of a group, of a suite, or weighted of other columns."""
+    if column.parts:
+        cells = [_column_cell(own, part, notes) for part, _ in column.parts]
+        if not all(cells):
+            return None
+        pairs = zip(cells, (weight for _, weight in column.parts), strict=True)
+        return Cell(success=sum(c.success * weight for c, weight in pairs if c is not None))
+    fitting = [each for each in own if column.fits(each.header)]
+    if not fitting:
+        return None
+    best = max(fitting, key=lambda each: each.overall.attempts)
+    if len(fitting) > 1:
+        notes[
+            f"{best.header.player} has several results in {column.title}: the largest counts."
+        ] = None
+    if column.group is None:
+        return _cell(best.overall, best, notes)
+    named = [figures for name, figures in best.groups.items() if column.names(name)]
+    return _cell(named[0], best, notes) if named else None
+
+
+def _average(cells: Sequence[Cell | None], columns: Sequence[int]) -> Cell | None:
+    chosen = [cells[n] for n in columns]
+    if not chosen or not all(chosen):
+        return None
+    return Cell(success=sum(each.success for each in chosen if each is not None) / len(chosen))
+
+
+def _ordered(players: set[str]) -> list[str]:
+    """Return names: policies as numbers in them count, then oracle and floors."""
+    rank = {name: place for place, name in enumerate(FLOORS)}
+
+    def key(name: str) -> tuple[int, list[tuple[int, int, str]]]:
+        parts = [(int(p), 0, "") if p.isdigit() else (0, 1, p) for p in re.split(r"(\d+)", name)]
+        place = rank.get(name.partition("=")[0])
+        return (-1 if place is None else place), parts
+
+    return sorted(players, key=key)
+
+
+def _decoded(header: Header) -> str:
+    values = header.decoding
+    sampled = f"T {values['temperature']}, " if "temperature" in values else ""
+    return f"({sampled}seed {header.seed}, {header.digest[:4]})"
+
+
+def _brackets() -> str:
+    return f"Success in %. Brackets: {INTERVALS}."
+
+
+def _text(cell: Cell | None) -> str:
+    if cell is None:
+        return NONE
+    mark = "*" if cell.note else ""
+    if cell.low is None or cell.high is None:
+        return f"{100 * cell.success:.1f}{mark}"
+    return f"{100 * cell.success:.1f}{mark} [{100 * cell.low:.1f}, {100 * cell.high:.1f}]"
+
+
+def _tex_cell(cell: Cell | None) -> str:
+    if cell is None:
+        return "--"
+    text = f"{100 * cell.success:.1f}"
+    if cell.low is not None and cell.high is not None:
+        text += rf" {{\scriptsize [{100 * cell.low:.1f}, {100 * cell.high:.1f}]}}"
+    return text
+
+
+def _spelled(text: str) -> str:
+    """Return a text as one printable line."""
+    return "".join(c if c.isprintable() else " " for c in text)
+
+
+def _escaped(text: str) -> str:
+    plain = _spelled(text).replace("\\", "\\\\").replace("|", "\\|")
+    return plain.replace("<", "&lt;").replace("`", "\\`")
+
+
+_TEX = {
+    **{c: f"\\{c}" for c in "&%$#_{}"},
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "\\": r"\textbackslash{}",
+}
+
+
+def _tex(text: str) -> str:
+    return "".join(_TEX.get(c, c) for c in _spelled(text))
