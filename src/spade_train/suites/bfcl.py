@@ -31,6 +31,8 @@ _STEP_LIMIT = 20
 _HINT = " Note that the provided function is in Python 3 syntax."
 _REFUSED = "refused()"
 """Stands for a call that is not let through; no such name exists where it is evaluated."""
+_BOUNDED = {"power": "exponent", "logarithm": "precision", "square_root": "precision"}
+_LARGEST = 1000
 _FINISHED = "That is all for this turn."
 _STRIDE = 37
 """Walks through the 200 tasks of a category so that a beginning holds all of its domains."""
@@ -264,7 +266,7 @@ class BfclSession:
 
         Arguments without a name are dropped, as they are upstream.
         """
-        if call.refused is None and call.name in self._methods:
+        if call.refused is None and call.name in self._methods and not _endless(call):
             return rendered(Call(call.name, call.keywords))
         self._refused += 1
         return _REFUSED
@@ -276,7 +278,7 @@ class BfclSession:
             if text != _REFUSED:
                 yield text, result
             else:
-                why = call.refused or f"name '{call.name}' is not defined"
+                why = call.refused or _endless(call) or f"name '{call.name}' is not defined"
                 yield f"{call.name}(...)", f"Error during execution: {why}"
 
     def _named(self, call: Call) -> Call:
@@ -306,6 +308,15 @@ def system_prompt(prompts: ModuleType, functions: Sequence[Mapping[str, Json]]) 
         available_tools=tools,
     )
     return filled
+
+
+def _endless(call: Call) -> str | None:
+    """Return why a call is not made: big integers would keep the calculator busy for ever."""
+    name = _BOUNDED.get(call.name)
+    value = call.keywords.get(name) if name else None
+    if isinstance(value, int | float) and abs(value) > _LARGEST:
+        return f"{name} is out of bounds"
+    return None
 
 
 def _home() -> Path:
