@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from spade_envs._version import GATES_VERSION
 from spade_envs.errors import NotCertified
-from spade_envs.gates import check
+from spade_envs.gates.check import check
 from spade_envs.manifest.canonical import FileStamp, digest_of, stamp
 from spade_envs.store.layout import SOURCE
 from spade_envs.types import EnvSource, Record, Report
