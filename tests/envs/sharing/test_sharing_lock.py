@@ -1,0 +1,121 @@
+"""Lock files: the very same environments elsewhere, or a clear reason why not."""
+
+import json
+
+import pytest
+
+from envs.sharing.places import folder, memory
+from envs.store.kit import add
+from spade_envs.errors import ConfigError, FormatTooNew
+from spade_envs.sharing import Wanted, install, make_lock, pull, push, read_lock, write_lock
+from spade_envs.sharing.install import InstallOptions
+from spade_envs.sharing.names import Renaming
+from spade_envs.sharing.pull import PullOptions
+from spade_envs.store import open_store
+
+
+@pytest.fixture
+def place(tmp_path):
+    with memory(tmp_path) as url:
+        yield url
+
+
+def digests(store):
+    return {record.id: record.digest for record in store.records()}
+
+
+def test_a_lock_brings_the_same_digests_under_the_same_ids(place, stores, tmp_path):
+    alice, bob, carol = stores
+    for number in range(3):
+        add(alice, number, name="maze")
+    push(place, alice)
+    pull(place, bob, PullOptions(renaming=Renaming(namespace="alice")))
+    lock = make_lock(bob, known={"team": place})
+    write_lock(lock, tmp_path / "envstore.lock")
+    again = read_lock(tmp_path / "envstore.lock")
+    assert again == lock
+    assert (again.remotes, {each.remote for each in again.environments}) == (
+        {"team": place},
+        {"team"},
+    )
+    done = install(again, carol)
+    assert (len(done.of("new")), done.clean) == (3, True)
+    assert digests(carol) == digests(bob)
+    assert set(digests(carol)) == {f"spade/alice.maze-v{n}" for n in range(3)}
+    assert {each.kind for each in install(again, carol).outcomes} == {"same"}
+    assert write_lock(make_lock(carol, known={"team": place}), tmp_path / "two.lock") is None
+    assert (tmp_path / "two.lock").read_bytes() == (tmp_path / "envstore.lock").read_bytes()
+
+
+def test_what_came_from_no_remote_is_locked_to_the_one_named(place, stores, tmp_path):
+    alice, bob, _ = stores
+    add(alice, 1, name="maze")
+    lock = make_lock(alice)
+    assert [each.remote for each in lock.environments] == [""]
+    (missing,) = install(lock, bob).outcomes
+    assert (missing.kind, bob.records()) == ("refused", [])
+    assert "--remote" in missing.note
+    push(place, alice)
+    assert install(lock, bob, InstallOptions(remotes=(place,))).of("new")
+    fresh = open_store(tmp_path / "fresh", create=True)
+    assert install(make_lock(alice, remote=place), fresh).of("new")
+
+
+def test_another_content_or_a_withdrawn_one_is_never_installed(place, stores):
+    alice, bob, carol = stores
+    add(alice, 1, name="maze")
+    push(place, alice)
+    lock = make_lock(alice, remote=place)
+    other = add(bob, 2, name="maze")
+    (clash,) = install(lock, bob).outcomes
+    assert (clash.kind, digests(bob)) == ("conflict", {"spade/maze-v0": other.digest})
+    alice.withdraw("maze", "it leaks")
+    push(place, alice)
+    (gone,) = install(lock, carol).outcomes
+    assert (gone.kind, carol.records()) == ("refused", [])
+    assert "withdrawn" in gone.note
+    with pytest.raises(ConfigError, match="nothing to lock"):
+        make_lock(alice)
+
+
+def test_a_remote_out_of_reach_is_told_and_the_next_one_asked(place, stores, tmp_path):
+    alice, bob, _ = stores
+    add(alice, 1, name="maze")
+    push(place, alice)
+    with folder(tmp_path) as gone:
+        lock = make_lock(alice, Wanted(refs=("maze",)), remote=f"git+file://{gone}.git")
+    done = install(lock, bob, InstallOptions(remotes=(place,)))
+    assert done.of("new")
+    assert "ls-remote" in done.notes[0]
+
+
+GOOD = {
+    "environments": [{"id": "spade/maze-v0", "digest": f"sha256:{'0' * 64}", "remote": "r0"}],
+    "remotes": {"r0": "https://host/x.git"},
+    "format": 1,
+}
+
+
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        ({"format": 2}, "pip install -U"),
+        ({"more": 1}, "unknown field"),
+        ({"remotes": {"r0": "ext::sh -c touch% x"}}, "no address of a remote"),
+        ({"remotes": {"r0": "-x"}}, "hyphen"),
+        ({"remotes": {"r0": "https://a:hunter22@host/x"}}, "secret"),
+        ({"remotes": {}}, "of no address"),
+        ({"environments": [{"id": "../x", "digest": f"sha256:{'0' * 64}"}]}, "not an environment"),
+        ({"environments": [{"id": "spade/maze", "digest": f"sha256:{'0' * 64}"}]}, "written like"),
+        ({"environments": [{"id": "spade/maze-v0", "digest": "sha256:0"}]}, "regex"),
+        ({"environments": GOOD["environments"] * 2}, "twice"),
+    ],
+)
+def test_a_lock_that_lies_or_is_newer_is_refused(change, why, tmp_path):
+    path = tmp_path / "envstore.lock"
+    path.write_text(json.dumps(GOOD))
+    assert read_lock(path).environments[0].id == "spade/maze-v0"
+    path.write_text(json.dumps({**GOOD, **change}))
+    with pytest.raises((ConfigError, FormatTooNew), match=why) as caught:
+        read_lock(path)
+    assert "hunter22" not in str(caught.value)
