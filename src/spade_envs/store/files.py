@@ -398,8 +398,16 @@ def _filled(stage: Path, files: Mapping[str, bytes]) -> Path:
     return folder
 
 
-def exchange_folder(root: Path, target: Path, files: Mapping[str, bytes]) -> Mapping[str, bytes]:
-    """Make the existing folder `target` hold `files`, at once; gives what else it held.
+def exchange_folder(
+    root: Path, target: Path, files: Mapping[str, bytes], *, dropped: frozenset[str] = frozenset()
+) -> None:
+    """Make the existing folder `target` hold `files`, at once, and what else it held.
+
+    Args:
+        root: folder of the store.
+        target: the folder.
+        files: by name.
+        dropped: names of files that it is not to hold any longer.
 
     Raises:
         StoreError: this system or file system cannot exchange two folders.
@@ -407,17 +415,23 @@ def exchange_folder(root: Path, target: Path, files: Mapping[str, bytes]) -> Map
     """
     refuse_links(root, *target.relative_to(root).parts)
 
-    def act(stage: Path) -> Mapping[str, bytes]:
+    def act(stage: Path) -> None:
         folder = _filled(stage, files)
         _exchange(folder, target)
-        path = folder.relative_to(root).as_posix()
-        left = sorted(set(os.listdir(folder)) - files.keys())
-        return {name: read_file(root, f"{path}/{name}", max_bytes=1 << 20) for name in left}
+        try:
+            # Others may have added to the folder until this moment, a tombstone for example.
+            path = folder.relative_to(root).as_posix()
+            for name in sorted(set(os.listdir(folder)) - files.keys() - dropped):
+                publish_file(
+                    root, target / name, read_file(root, f"{path}/{name}", max_bytes=1 << 20)
+                )
+        except (OSError, StoreError):
+            _exchange(folder, target)
+            raise
 
-    kept = _in_staging(root, target, act)
+    _in_staging(root, target, act)
     with told("synced", target):
         sync_folder(target.parent)
-    return kept
 
 
 _AT_FDCWD, _RENAME_EXCHANGE = -100, 2
@@ -509,11 +523,10 @@ def set_time(root: Path, path: str, data: bytes, *, mtime_ns: int) -> bool:
 # Removing
 
 
-def remove(root: Path, path: Path) -> bool:
-    """Remove a file or folder below `root`; False if it is gone already.
+def take_away(root: Path, path: Path) -> Path | None:
+    """Rename a file or folder into the staging folder, at once; None if it is gone already.
 
-    It is first renamed into the staging folder, at once, so that whoever is writing into it finds
-    it gone rather than half there.
+    Whoever is writing into it finds it gone rather than half there.
 
     Raises:
         Corrupt: a folder on the way is a link.
@@ -526,12 +539,21 @@ def remove(root: Path, path: Path) -> bool:
         try:
             os.rename(path, away)
         except FileNotFoundError:
-            return False
-        if stat.S_ISDIR(os.lstat(away).st_mode):
-            shutil.rmtree(away)
+            return None
+    return away
+
+
+def destroy(path: Path) -> None:
+    """Remove what was taken away, and all that is in it; no link is followed.
+
+    Raises:
+        StorageError: the disk failed.
+    """
+    with told("removed", path), contextlib.suppress(FileNotFoundError):  # a rival was faster
+        if stat.S_ISDIR(os.lstat(path).st_mode):
+            shutil.rmtree(path)
         else:
-            os.unlink(away)
-    return True
+            os.unlink(path)
 
 
 def remove_if_empty(path: Path) -> bool:

@@ -25,12 +25,13 @@ from spade_envs.store import layout
 from spade_envs.store.cache import CACHE
 from spade_envs.store.files import (
     STAGING,
+    destroy,
     now_ns,
     open_folder,
     publish_file,
     read_file,
-    remove,
     remove_if_empty,
+    take_away,
     told,
 )
 from spade_envs.store.read import read_version
@@ -102,12 +103,11 @@ def collect(root: Path, policy: Policy) -> list[Waste]:
     for waste in find_waste(root, policy):
         path = root / waste.path
         if waste.kind == "empty":
-            gone = remove_if_empty(path)
-        else:
-            if waste.kind == "staging":
-                _rescue_tombstone(root, waste.path)
-            gone = remove(root, path)
-        if gone:
+            if remove_if_empty(path):
+                removed.append(waste)
+        elif (away := take_away(root, path)) is not None:
+            _rescue_tombstone(root, away.relative_to(root).as_posix())
+            destroy(away)
             removed.append(waste)
     return removed
 

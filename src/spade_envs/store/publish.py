@@ -230,9 +230,8 @@ def renew(root: Path, item: Draft, env_id: EnvId) -> None:
         if (target / name).is_file():
             path = f"{version_path(env_id)}/{name}"
             files[name] = read_file(root, path, max_bytes=MAX_MANIFEST_BYTES)
-    for name, data in exchange_folder(root, target, files).items():
-        if name != SIGNATURE:  # it was over the manifest that is gone
-            publish_file(root, target / name, data)  # a tombstone that was set meanwhile
+    # A signature was over the manifest that goes.
+    exchange_folder(root, target, files, dropped=frozenset({SIGNATURE}))
 
 
 def bury(root: Path, env_id: EnvId, reason: str) -> None:

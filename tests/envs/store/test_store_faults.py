@@ -1,5 +1,6 @@
 """Disks that fail at every step of every writer: nothing is lost, and the error names the mend."""
 
+import contextlib
 import errno
 import os
 import shutil
@@ -10,7 +11,7 @@ from envs.store.faults import FAULTS, FailingDisk, Fault, ShortWrites, on
 from envs.store.kit import add, report_of, source_of
 from envs.store.test_store_strategies import hint
 from spade_envs.cli.main import MACHINERY, exit_code
-from spade_envs.errors import StorageError
+from spade_envs.errors import StorageError, Withdrawn
 from spade_envs.pipeline.ledger import Ledger, Line
 from spade_envs.store import cache, files, open_store, strategies
 from spade_envs.store.gc import Policy, collect
@@ -163,6 +164,36 @@ def test_a_failure_at_any_step_loses_nothing_and_names_the_mend(base, tmp_path, 
         pytest.fail(f"{operation.__name__} takes more than {MOST_STEPS} such calls")
     if name == "disk full" and operation not in (publish_again, sweep):
         assert failed > 0
+
+
+@pytest.mark.parametrize("name", ["disk full", "full for a moment", "rename fails"])
+def test_a_withdrawal_during_a_renewal_outlives_any_failure(base, tmp_path, monkeypatch, name):
+    """The tombstone lands in the folder that the renewal is about to replace."""
+    exchange = files._exchange
+    for step in range(MOST_STEPS):
+        root = tmp_path / str(step)
+        shutil.copytree(base, root)
+        store = open_store(root)
+        begun = []
+
+        def withdrawn_then_exchanged(one, other, store=store, begun=begun):
+            if not begun:
+                begun.append(True)
+                with on(os):
+                    store.withdraw("spade/tower-v0", "found wrong")
+                files.os = disk
+            exchange(one, other)
+
+        monkeypatch.setattr(files, "_exchange", withdrawn_then_exchanged)
+        failing, refused = on(FailingDisk(FAULTS[name], step)), (StorageError, Withdrawn)
+        with failing as disk, contextlib.suppress(*refused):
+            renew(store)
+        if begun:
+            assert store.get("spade/tower-v0", withdrawn=True).withdrawn.startswith("found wrong")
+        nothing_is_lost(store)
+        if not disk.fired:
+            break
+    assert not disk.fired
 
 
 def test_what_is_derived_does_not_hold_up_what_is_published(tmp_path, caplog):

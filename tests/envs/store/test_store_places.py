@@ -5,6 +5,7 @@ import json
 import os
 import shutil
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import gymnasium as gym
@@ -13,7 +14,7 @@ from click.testing import CliRunner
 
 import spade_envs
 from envs.store.faults import FailingDisk, Fault, on
-from envs.store.kit import add
+from envs.store.kit import add, source_of
 from spade_envs.cli.main import cli
 from spade_envs.memory import open_memory
 from spade_envs.store import EnvStore, index, open_store, starter_path
@@ -69,6 +70,18 @@ def test_read_only_media_can_be_listed_shown_searched_and_played(tmp_path, monke
         env.close()
     assert not disk.fired
     assert seen(root) == before
+
+
+def test_threads_that_want_one_name_each_get_a_number_of_their_own(store):
+    with ThreadPoolExecutor(6) as pool:
+        records = list(pool.map(lambda number: add(store, number, name="maze"), range(1, 25)))
+    assert sorted(record.id for record in records) == sorted(
+        f"spade/maze-v{version}" for version in range(1, 25)
+    )
+    for number, record in enumerate(records, start=1):
+        assert store.source(record).code == source_of(number).code
+    store.reindex()
+    assert store.verify(deep=True) == []
 
 
 def test_the_store_takes_no_lock():

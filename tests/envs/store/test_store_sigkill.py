@@ -116,7 +116,7 @@ def campaign(tmp_path, kills):
             assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == -signal.SIGKILL
             with stream:
                 said += stream.readlines()
-        wrong = [each for each in store.verify() if each.severity == "error"]
+        wrong = [each for each in store.verify_quick()[1] if each.severity == "error"]
         assert {each.kind for each in wrong} <= {"index"}, wrong
     return store, [tuple(line.split()) for line in said]
 
