@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -99,7 +98,10 @@ def mcnemar(better: int, worse: int) -> float:
     Source: Q. McNemar, Psychometrika 12 (1947), 153-157, with the exact tail.
     """
     pairs = better + worse
-    tail = sum(math.comb(pairs, k) for k in range(min(better, worse) + 1))
+    tail, term = 0, 1
+    for k in range(min(better, worse) + 1):
+        tail += term
+        term = term * (pairs - k) // (k + 1)
     return min(1.0, float(2 * tail / 2**pairs))
 
 

@@ -55,7 +55,11 @@ _ACE = r"acebench(-agent|-en)?"
 
 _NORMAL = Column(title="ACE-Normal", suite=_ACE, group="normal", averaged=False)
 _SPECIAL = Column(title="ACE-Special", suite=_ACE, group="special", averaged=False)
-_AGENT = Column(title="ACE-Agent", suite=_ACE, group="agent", averaged=False)
+_AGENT = Column(
+    title="ACE-Agent",
+    parts=tuple((Column(title=g, suite=_ACE, group=g), 0.5) for g in ("multi_step", "multi_turn")),
+    averaged=False,
+)
 
 ACEBENCH_WEIGHTS = (0.578, 0.2676, 0.1545)
 """Of Normal, Special and Agent in the published overall figure."""

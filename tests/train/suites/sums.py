@@ -88,3 +88,9 @@ def make(**settings):
         import torch  # noqa: F401
     settings["broken"] = tuple(settings.get("broken", ()))
     return Sums(**settings)
+
+
+def solve(messages):
+    """Solve sums whose first number is odd."""
+    one, other = messages[0].content.removesuffix(" = ?").split(" + ")
+    return str(int(one) + int(other)) if int(one) % 2 else "no idea"

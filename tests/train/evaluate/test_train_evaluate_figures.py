@@ -1,0 +1,204 @@
+import json
+import math
+from dataclasses import replace
+
+import pytest
+
+from spade_envs.errors import ConfigError
+from spade_envs.intervals import wilson
+from spade_train.evaluate.compare import FLIPS, MCNEMAR, compare, mcnemar, sign_flips
+from spade_train.evaluate.layouts import ACEBENCH_WEIGHTS, LAYOUTS
+from spade_train.evaluate.records import Header, Record
+from spade_train.evaluate.summary import figures, summarize
+from spade_train.evaluate.table import as_csv, as_json, by_layout, by_suite, latex, markdown
+from spade_train.reports.evaluations import render
+from spade_train.suites.base import Fault
+
+HEADER = Header(
+    suite="sums",
+    version="1",
+    settings={},
+    labels={},
+    player="model",
+    identity={},
+    decoding={"temperature": 0.0},
+    seed=0,
+    samples=1,
+    tasks=4,
+    group_tasks={"a": 2, "b": 2},
+)
+
+
+def attempts(wins, group="a", **more):
+    """One row of wins per task, one entry per sample."""
+    return [
+        Record(
+            task=f"{group}{n}",
+            group=group,
+            sample=sample,
+            seed=0,
+            value=float(won),
+            success=bool(won),
+            **more,
+        )
+        for n, row in enumerate(wins)
+        for sample, won in enumerate(row)
+    ]
+
+
+FAULT = Record(task="x", group="b", sample=0, seed=0, fault=Fault("score", "timed out after 1 s"))
+
+
+def test_one_attempt_per_task_has_wilsons_interval():
+    found = figures(attempts([[1], [1], [1], [0]]))
+    assert (found.success, found.tasks, found.attempts) == (0.75, 4, 4)
+    assert (found.low, found.high) == wilson(3, 4)
+    assert found.low == pytest.approx(0.3006, abs=1e-4)
+    assert found.sample_deviation is None
+
+
+def test_attempts_at_one_task_are_worth_what_their_spread_says():
+    alike = figures(attempts([[1] * 8, [0] * 8, [1] * 8, [0] * 8]))
+    assert (alike.low, alike.high) == wilson(2, 4)
+    unlike = figures(attempts([[1, 0] * 4] * 4))
+    assert (unlike.low, unlike.high) == wilson(16, 32)
+    some = figures(attempts([[1, 1], [1, 0], [0, 0], [1, 1]]))
+    # variance of the mean 0.6875 / 3 / 4, so 0.234375 / 0.05729 = 4.09 attempts
+    assert (some.low, some.high) == wilson(2.5, 4)
+    assert figures(attempts([[1, 1], [1, 1]])).low == wilson(2, 2)[0]
+
+
+def test_means_over_samples_and_shares_of_tasks():
+    found = figures(attempts([[1, 1], [1, 0], [0, 0], [1, 1]]))
+    assert found.any_success == 0.75
+    assert found.all_success == 0.5
+    assert found.sample_deviation == pytest.approx(math.sqrt(0.03125))  # of 0.75 and 0.5
+    half = 1.959963984540054 * math.sqrt(0.03125 / 2)
+    assert found.sample_low == pytest.approx(0.625 - half)
+
+
+def test_a_task_with_fewer_attempts_counts_as_much():
+    assert figures(attempts([[1, 1, 1], [0]])).success == 0.5
+
+
+def test_faults_are_apart_and_never_scores():
+    found = summarize(HEADER, [*attempts([[1], [0]]), FAULT])
+    assert found.overall.success == 0.5
+    assert (found.overall.faults, found.overall.attempts) == (1, 2)
+    assert found.groups["b"].success is None
+    assert found.macro == 0.5
+    assert found.faults == {"score: timed out after 1 s": 1}
+    nothing = summarize(HEADER, [FAULT])
+    assert nothing.overall.success is nothing.macro is None
+    json.dumps(nothing.as_json())
+
+
+@pytest.mark.parametrize(
+    ("better", "worse", "p"),
+    [(5, 1, 0.21875), (0, 0, 1.0), (10, 0, 2 / 1024), (3, 3, 1.0), (1500, 1300, 0.000166)],
+)
+def test_mcnemar(better, worse, p):
+    assert mcnemar(better, worse) == mcnemar(worse, better)
+    assert mcnemar(better, worse) == pytest.approx(p, rel=0.02)
+
+
+def test_sign_flips():
+    assert sign_flips([1.0, 1.0, 1.0]) == 0.25
+    assert sign_flips([1.0, 1.0, 1.0, 0.0]) == 0.25
+    assert sign_flips([0.5, -0.5]) == sign_flips([]) == 1.0
+    assert sign_flips([0.25] * 20) == pytest.approx(1 / 20_001)
+    assert sign_flips([0.5, -0.25] * 20, seed=3) == sign_flips([0.5, -0.25] * 20, seed=3)
+
+
+def test_two_players_are_compared_task_by_task():
+    one, other = attempts([[1], [1], [1], [0]]), attempts([[0], [1], [0], [0]])
+    found = compare((HEADER, one), (replace(HEADER, player="base"), [*other, FAULT]))
+    assert (found.difference, found.tasks, found.p) == (0.5, 4, 0.5)
+    assert (found.only_first, found.only_second, found.method) == (2, 0, MCNEMAR)
+    assert found.low < 0.5 < found.high
+    many = compare(
+        (replace(HEADER, samples=2), attempts([[1, 0], [1, 1]])),
+        (HEADER, attempts([[0], [0]])),
+    )
+    assert (many.difference, many.method) == (0.75, FLIPS)
+
+
+def test_other_suites_are_not_compared():
+    records = attempts([[1]])
+    with pytest.raises(ConfigError, match="cannot be compared"):
+        compare((HEADER, records), (replace(HEADER, version="2"), records))
+    with pytest.raises(ConfigError, match="no task"):
+        compare((HEADER, records), (HEADER, attempts([[1]], "b")))
+
+
+def summary(player, wins, **header):
+    records = [r for group, rows in wins.items() for r in attempts(rows, group)]
+    groups = {group: len(rows) for group, rows in wins.items()}
+    return summarize(replace(HEADER, player=player, group_tasks=groups, **header), records)
+
+
+def test_a_table_of_a_suite_has_policies_first_and_floors_last():
+    wins = {"a": [[1], [0]], "b": [[1], [1]]}
+    names = ["random", "empty", "step-100", "oracle", "constant=4", "step-20"]
+    (table,) = by_suite([summary(name, wins) for name in names])
+    assert [row.name for row in table.rows] == [
+        "step-20", "step-100", "oracle", "empty", "constant=4", "random",
+    ]  # fmt: skip
+    assert [row.kind for row in table.rows] == ["policy", "policy", "oracle", *["floor"] * 3]
+    assert table.columns == ("a", "b", "all")
+    assert [cell.success for cell in table.rows[0].cells] == [0.5, 1.0, 0.75]
+    assert len(by_suite([summary("m", wins), summary("m", wins, version="2")])) == 2
+
+
+RG = {"math": [[1]], "algorithmic": [[0]], "cognition": [[1], [0]], "logic": [[0]]}
+
+
+def test_the_layout_of_reasoning_averages_what_was_measured():
+    found = [
+        summary("model", RG, suite="reasoning-gym-hard"),
+        summary("model", {"AIME-24": [[0]], "AIME-25": [[1]]}, suite="aime"),
+        summary("oracle", RG, suite="reasoning-gym-hard"),
+    ]
+    table = by_layout(found, LAYOUTS["reasoning"])
+    model, oracle = table.rows
+    assert table.columns[-1] == "Average of 5"
+    assert [c and c.success for c in model.cells] == [1, None, None, None, 1, 0, 0.5, 0, 0.5]
+    assert oracle.cells[-1] is None
+    assert any("5 columns" in note for note in table.notes)
+
+
+def test_acebench_is_weighted_as_published():
+    wins = {"normal": [[1]], "special": [[1], [0]], "multi_step": [[1]], "multi_turn": [[0], [0]]}
+    table = by_layout([summary("m", wins, suite="acebench")], LAYOUTS["tool-use"])
+    cells = dict(zip(table.columns, table.rows[0].cells, strict=True))
+    assert cells["ACEBench"].success == pytest.approx(0.578 + 0.5 * 0.2676 + 0.5 * 0.1545)
+    assert cells["Average of 1"].success == cells["ACEBench"].success
+    assert sum(ACEBENCH_WEIGHTS) == pytest.approx(1.0, abs=2e-4)
+
+
+def test_hostile_names_do_not_break_the_forms():
+    name = "a|b\n<script>&_\\x"
+    (table,) = by_suite([summary(name, {"a": [[1]], "b|&": [[0]]})])
+    text = markdown(table)
+    assert (
+        len({line.replace("\\|", "").count("|") for line in text.splitlines() if "|" in line}) == 1
+    )
+    assert "<script>" not in text
+    assert r"a|b <script>\&\_\textbackslash{}x" in latex(table)
+    rows = as_csv(table).splitlines()
+    assert len(rows) == 4
+    assert rows[1].endswith("a,1.000000,0.206549,1.000000,")
+    page = render([table], [], made_at="now")
+    assert "<script>" not in page
+    assert "a|b" in page
+    json.dumps(as_json(table))
+
+
+def test_a_page_has_curves_over_checkpoints():
+    wins = {"a": [[1], [0]], "b": [[1], [1]]}
+    found = by_suite([summary(f"step-{n}", wins) for n in (10, 20, 30)])
+    page = render(found, [], made_at="now")
+    assert "Over checkpoints" in page
+    assert page.count("<svg") == 2
+    one = render(by_suite([summary("step-10", wins)]), [], made_at="now")
+    assert "Over checkpoints" not in one
