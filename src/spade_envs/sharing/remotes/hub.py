@@ -20,6 +20,7 @@ T = TypeVar("T")
 MOST_FILES = 3000
 """Of one commit: more are pushed in several, each of whole versions."""
 MOST_BYTES = 256 << 20
+ATTRIBUTES = ".gitattributes"
 
 
 @contextmanager
@@ -129,14 +130,7 @@ class HubRemote:
     def _send(self, message: str) -> None:
         where: dict[str, Any] = {"repo_type": "dataset"}
         if not self._exists:
-            # Private: what is published to the world is its owner's decision, not ours.
-            self._ask(
-                "made",
-                lambda: self._api.create_repo(self._name, private=True, exist_ok=True, **where),
-            )
-            self._exists = True
-            info = self._ask("found", lambda: self._api.repo_info(self._name, **where))
-            self._commit = info.sha
+            self._make()
         changes = [
             self._hub.CommitOperationAdd(path_in_repo=path, path_or_fileobj=data)
             for path, data in sorted(self._waiting.items())
@@ -154,6 +148,21 @@ class HubRemote:
         )
         self._commit = made.oid
         self._waiting, self._bytes = {}, 0
+
+    def _make(self) -> None:
+        where: dict[str, Any] = {"repo_type": "dataset"}
+        # Private: what is published to the world is its owner's decision, not ours.
+        self._ask(
+            "made",
+            lambda: self._api.create_repo(self._name, private=True, exist_ok=True, **where),
+        )
+        waiting, size = self._waiting, self._bytes
+        there = {entry.path for entry in self.entries()}
+        if there - {ATTRIBUTES}:
+            raise Moved(f"{self.label} holds something since just now")
+        # The Hub's own attributes say which files it keeps elsewhere; they stay.
+        self._waiting = {path: data for path, data in waiting.items() if path not in there}
+        self._bytes = size
 
     def _ask(self, doing: str, act: Callable[[], T], *passing: type[Exception]) -> T:
         try:
