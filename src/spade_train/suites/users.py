@@ -18,7 +18,7 @@ SCRIPTED = "scripted"
 
 SETTINGS: Mapping[str, str] = {
     "user": "`scripted`, or a server for the user: http://HOST:PORT/v1#MODEL",
-    "user_key_file": "file with the key of that server, if it asks for one",
+    "user_key_file": "absolute path of a file with the key of that server, if it asks for one",
 }
 """What a suite with a user lets one set."""
 
