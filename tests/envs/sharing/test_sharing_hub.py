@@ -68,5 +68,5 @@ def test_what_the_hub_refuses_is_one_clear_error(hub, stores, monkeypatch):
     push(URL, alice)
     monkeypatch.setattr(type(hub), "at", lambda self, name, revision: None)
     monkeypatch.setattr("spade_envs.sharing.transfer._PAUSE_S", 0.0)
-    with pytest.raises(RemoteError, match="team/envs cannot be found.*Revision Not Found"):
+    with pytest.raises(RemoteError, match=r"team/envs cannot be found.*Revision Not Found"):
         pull(URL, alice)

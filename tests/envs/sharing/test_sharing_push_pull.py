@@ -12,7 +12,9 @@ from spade_envs.sharing.push import PushOptions
 from spade_envs.store import open_store
 
 
-@pytest.fixture(params=PLACES)
+@pytest.fixture(
+    params=[pytest.param(kind, marks=[pytest.mark.slow] * (kind == "s3")) for kind in PLACES]
+)
 def place(request, tmp_path):
     with PLACES[request.param](tmp_path) as url:
         yield url
