@@ -70,3 +70,17 @@ def test_evaluation_comes_by_interval_and_at_the_end_and_costs_no_budget():
     )
     drive(sampled)
     assert other.sampling.temperature == 1.0
+
+
+def test_benchmarks_are_played_whenever_held_out_environments_are():
+    asked = []
+
+    def exams(update):
+        asked.append(update)
+        return {"eval/suite/sums": 0.5}
+
+    setting = config(evaluation__episodes=0, evaluation__interval=2, run__updates=3)
+    loop, _, book = make(setting, Solo(), exams=exams)
+    drive(loop)
+    assert asked == [0, 2, 3]
+    assert [line["update"] for line in book.metrics if "eval/suite/sums" in line] == [0, 2, 3]

@@ -14,7 +14,6 @@ import click
 from spade_envs.cli.models import MODELS, open_model, server_options
 
 if TYPE_CHECKING:
-    from spade_envs.types import Json
     from spade_train.evaluate.players import Player
     from spade_train.evaluate.run import Evaluation, Plan
     from spade_train.evaluate.summary import Summary
@@ -78,11 +77,11 @@ def eval_command(
     from spade_envs.errors import ClientError
     from spade_train.cli import INTERRUPTED, MACHINERY
     from spade_train.errors import StateError, SuiteError
-    from spade_train.suites.registry import open_suite
+    from spade_train.suites.registry import open_suite, read_settings
 
     if name and len(policies) != 1:
         raise click.UsageError("--name is for one --policy")
-    given = _settings(settings)
+    given = read_settings(settings)
     server = {key: options.pop(key) for key in _SERVER}
     found: list[Summary] = []
     try:
@@ -105,19 +104,6 @@ def eval_command(
         _show(found)
     faults = sum(each.overall.faults for each in found) - sum(len(s.unanswered) for s in found)
     sys.exit(1 if faults else 0)
-
-
-def _settings(pairs: Sequence[str]) -> dict[str, Json]:
-    found: dict[str, Json] = {}
-    for pair in pairs:
-        key, equals, text = pair.partition("=")
-        if not equals:
-            raise click.UsageError(f"--set {pair}: write KEY=VALUE")
-        try:
-            found[key] = json.loads(text)
-        except ValueError:
-            found[key] = text
-    return found
 
 
 def _players(

@@ -69,6 +69,10 @@ class Evaluation(Section):
     """Programs for the source `nano`, in turn of each family that the tiny model can learn."""
     greedy: bool = True
     """Whether the agent takes the likeliest token each time, or samples as in training."""
+    suites: tuple[Text, ...] = ()
+    """Benchmarks to play as well, such as `heldout,store=DIR,hint=true` (docs/evaluation.md)."""
+    suite_tasks: Positive = 20
+    """Tasks of each benchmark: its first ones, one attempt each."""
 
 
 class Health(Section):

@@ -34,7 +34,8 @@ Respond: TypeAlias = Callable[[tuple[Message, ...]], str]
 """A policy as a function: from a conversation to the next reply."""
 
 _TOO_LONG = re.compile(
-    r"prompt has \d+ tokens, but|maximum context length|longer than the maximum model length|"
+    r"prompt has \d+ tokens, but|leaves no room for an answer|maximum context length|"
+    r"longer than the maximum model length|"
     r"context_length_exceeded|exceed\w* the (?:model'?s? )?(?:available )?context",
     re.IGNORECASE,
 )

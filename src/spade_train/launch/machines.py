@@ -16,6 +16,7 @@ from spade_train.config.roles import Sampling
 from spade_train.engines import Engine
 from spade_train.launch.auditor import PolicyClient, audited
 from spade_train.launch.engines import open_engine, open_frozen
+from spade_train.launch.exams import Exams
 from spade_train.launch.folder import Opened
 from spade_train.launch.places import Places
 from spade_train.loop.ports import Audited, Spans
@@ -203,6 +204,8 @@ class Machines:
         self.rollouts = PolicyRollouts(
             config, forms, speech_of(tokenizer), shelf, agent, designer, places, run
         )
+        self.exams = Exams(config, PolicyClient(agent, forms.agent, config.model.path))
+        self._stack.callback(self.exams.close)
 
     def __enter__(self) -> Self:
         return self

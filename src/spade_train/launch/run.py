@@ -96,6 +96,7 @@ def _run(opened: Opened, world: World, interrupts: Interrupts, watch: Watch | No
             fallback=spare,
             interrupted=interrupts.reason,
             family=_family,
+            exams=machines.exams,
         )
         trainer = Trainer(
             config, model, tokenizer, loop, machines.engine, run=opened.run, world=world

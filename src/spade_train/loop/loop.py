@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from spade_envs.corpus import Corpus
@@ -55,6 +55,7 @@ class Loop:
         fallback: Sequence[LiveEnv] = (),
         interrupted: Callable[[], str] = lambda: "",
         family: Callable[[str], str] = lambda code: "",
+        exams: Callable[[int], Mapping[str, float]] = lambda update: {},
     ) -> None:
         """Take everything; nothing is sampled or played yet.
 
@@ -70,9 +71,11 @@ class Loop:
             fallback: what is played as long as no program was accepted.
             interrupted: says why the run is to stop after this update; empty if it is not.
             family: names the family of a source for the records.
+            exams: plays benchmarks with the weights as they are; gives figures by name.
         """
         self.config, self.rollouts, self.book, self.world = config, rollouts, book, world
         self.held = held or HeldOut()
+        self._exams = exams
         self._interrupted, self._fallback = interrupted, tuple(fallback)
         self._acting = Acting(config, rollouts, world)
         self._designing = Designing(
@@ -315,7 +318,7 @@ class Loop:
 
     def _evaluate(self, update: int) -> dict[str, float]:
         begun = time.perf_counter()
-        found = self._acting.evaluate(self.held, update)
+        found = {**self._acting.evaluate(self.held, update), **self._exams(update)}
         if found:
             wall_s = round(time.perf_counter() - begun, 4)
             self.book.note("evaluated", update, values=found, wall_s=wall_s)

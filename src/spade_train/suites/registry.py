@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import importlib
+import json
+import re
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from importlib.machinery import PathFinder
 from pathlib import Path
@@ -175,6 +177,38 @@ def open_suite(name: str, settings: Mapping[str, Json] | None = None, *, workers
     if not isinstance(suite, Suite):
         raise ConfigError(f"{entry.factory} does not return a suite")
     return suite
+
+
+def open_spec(spec: str) -> Suite:
+    """Return the suite that one text names, with the settings of an evaluation during a run.
+
+    Args:
+        spec: the name, then `,key=value` for each setting; a value that is JSON is read as that.
+
+    Raises:
+        ConfigError: as `open_suite`, or it is written otherwise.
+        SuiteError: as `open_suite`.
+    """
+    name, *pairs = re.split(r",(?=\s*\w+=)", spec)
+    return open_suite(name.strip(), read_settings(pairs))
+
+
+def read_settings(pairs: Iterable[str]) -> dict[str, Json]:
+    """Return settings that were written as `key=value`; a value that is JSON is read as that.
+
+    Raises:
+        ConfigError: one is written otherwise.
+    """
+    found: dict[str, Json] = {}
+    for pair in pairs:
+        key, equals, text = pair.partition("=")
+        if not equals:
+            raise ConfigError(f"{pair!r} sets nothing: write KEY=VALUE")
+        try:
+            found[key.strip()] = json.loads(text)
+        except (ValueError, RecursionError):
+            found[key.strip()] = text
+    return found
 
 
 def _there(name: str, path: Path) -> Path:
