@@ -80,3 +80,40 @@ def install(name: str) -> None:
             click.echo("error: pip failed; see above", err=True)
             sys.exit(MACHINERY)
     click.echo(str(folder))
+
+
+@suites_command.command("contamination")
+@click.argument("name")
+@click.option("--store", metavar="DIR", help="Envstore to look through. [default: yours]")
+@click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="Of the benchmark.")
+@click.option("--limit", type=click.IntRange(1), help="The first so many tasks.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON in place of the table.")
+def contamination(
+    name: str, store: str | None, settings: tuple[str, ...], limit: int | None, as_json: bool
+) -> None:
+    """Look for a benchmark's tasks in the environments of a store.
+
+    Exit code 0 if none holds one, 1 if some do or could not be looked at, 2 for wrong usage.
+    """
+    from spade_envs.store import open_store
+    from spade_train.evaluate.contamination import contaminations, opening_texts
+    from spade_train.suites.registry import open_suite, read_settings
+
+    opened = open_store(store)
+    suite = open_suite(name, read_settings(settings))
+    try:
+        texts = opening_texts(suite, limit=limit)
+    finally:
+        suite.close()
+    rows = [
+        {"id": record.id, "outcome": found.outcome, "message": found.message}
+        for record, found in contaminations(opened, texts)
+    ]
+    if as_json:
+        click.echo(json.dumps({"texts": len(texts), "environments": rows}, indent=2))
+    else:
+        for row in rows:
+            if row["outcome"] != "pass":
+                click.echo(f"{row['id']}  {row['outcome']}  {row['message']}")
+        click.echo(f"{len(texts)} tasks, {len(rows)} environments", err=True)
+    sys.exit(1 if any(row["outcome"] != "pass" for row in rows) else 0)
