@@ -40,7 +40,8 @@ def suite(*, path: str, user: str = SCRIPTED, user_key_file: str | None = None) 
     Raises:
         ConfigError: the path holds something else, or there is no such user.
     """
-    return AceBenchAgent(Checkout(Path(path)), open_user(user, user_key_file))
+    player = open_user(user, user_key_file)
+    return AceBenchAgent(Checkout(Path(path)), player)
 
 
 @dataclass(frozen=True, slots=True)
