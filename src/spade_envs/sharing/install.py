@@ -13,6 +13,7 @@ from spade_envs.sharing.offered import Offered, look
 from spade_envs.sharing.outcome import Outcome, Progress, Transfer, in_order
 from spade_envs.sharing.planning import Plan
 from spade_envs.sharing.remotes import open_remote
+from spade_envs.sharing.remotes.address import shown
 from spade_envs.sharing.transfer import JOBS, Reader
 from spade_envs.store import EnvStore
 from spade_envs.store.index import IndexLine
@@ -79,7 +80,7 @@ def install(
         note = "is at none of the remotes that were looked in; name another with --remote URL"
         outcomes.append(Outcome("refused", each.id, "", each.digest, note))
     return Transfer(
-        remote=", ".join(sorted(lock.remotes)) or "no remote",
+        remote=", ".join(shown(url) for _, url in sorted(lock.remotes.items())) or "no remote",
         outcomes=in_order(outcomes),
         bytes_moved=moved,
         notes=tuple(notes),

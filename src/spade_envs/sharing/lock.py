@@ -71,7 +71,7 @@ def make_lock(
         NotFound: a ref names nothing in the store.
         ConfigError: nothing is left to lock, or an address holds a secret.
     """
-    names = {public_address(url): name for name, url in (known or {}).items()}
+    names = {_plain(url): name for name, url in (known or {}).items()}
     used: dict[str, str] = {}
     cells = PlayReader(store.root).cells() if wanted.success is not None else {}
     found = [each for each in wanted.choose(store.records(), cells) if each.withdrawn is None]
@@ -98,13 +98,18 @@ def _named(
         return address
     if holds_secret(address):
         raise ConfigError(f"{public_address(address)} is given with a secret; leave that out")
-    name = names.get(public_address(address))
+    name = names.get(_plain(address))
     if name is None:
         taken = {*names.values(), *known, *used}
         name = next(text for n in range(len(taken) + 1) if (text := f"r{n}") not in taken)
-        names[public_address(address)] = name
+        names[_plain(address)] = name
     used.setdefault(name, known.get(name, address))
     return name
+
+
+def _plain(url: str) -> str:
+    """Return an address as origins note it, so that `git+file:///x` and `file:///x` are one."""
+    return public_address(Address.read(url).label)
 
 
 def write_lock(lock: Lock, path: Path) -> None:

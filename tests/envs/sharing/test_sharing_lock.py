@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from envs.sharing.places import folder, memory
+from envs.sharing.places import folder, git, memory
 from envs.store.kit import add
 from spade_envs.errors import ConfigError, FormatTooNew
 from spade_envs.sharing import Wanted, install, make_lock, pull, push, read_lock, write_lock
@@ -45,6 +45,23 @@ def test_a_lock_brings_the_same_digests_under_the_same_ids(place, stores, tmp_pa
     assert {each.kind for each in install(again, carol).outcomes} == {"same"}
     assert write_lock(make_lock(carol, known={"team": place}), tmp_path / "two.lock") is None
     assert (tmp_path / "two.lock").read_bytes() == (tmp_path / "envstore.lock").read_bytes()
+
+
+@pytest.mark.parametrize("written", ["git+file://{}", "file://{}#main", "{}"])
+def test_a_named_repository_is_locked_under_its_name_however_its_address_is_written(
+    written, stores, tmp_path
+):
+    alice, bob, carol = stores
+    add(alice, 1, name="maze")
+    with git(tmp_path) as path:
+        url = written.format(path)
+    push(url, alice)
+    pull(url, bob)
+    lock = make_lock(bob, known={"team": url})
+    assert lock.remotes == {"team": url}
+    done = install(lock, carol)
+    assert done.clean
+    assert str(tmp_path) in done.remote
 
 
 def test_what_came_from_no_remote_is_locked_to_the_one_named(place, stores, tmp_path):
