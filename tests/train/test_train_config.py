@@ -315,7 +315,10 @@ def test_every_key_can_be_set_to_what_it_is():
         ("pool.skill_share=1.5", "pool.skill_share: must be <= 1.0, not 1.5"),
         ("pool.challenges=eazy", "not 'eazy'; did you mean 'easy'?"),
         ("evaluation.source=pool", '"pool" needs a store in pool.source'),
-        ("pool.source=starter", "designer.interval: must be 0 where environments come from a pool"),
+        (
+            "pool.source=starter",
+            "designer.interval: must be 0 where environments come from a pool; the overlay",
+        ),
         ("rollout.engine=vllm-server", "rollout.servers: give base URLs"),
         ("loss.designer_share=2", 'must lie in [0, 1], or be "by-samples"'),
         ("memory.low=0.9", "memory.low: must not exceed high = 0.85"),

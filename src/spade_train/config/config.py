@@ -55,7 +55,11 @@ class Config(Section):
                 "designer.skills", f'{strangers[0]} is no skill of setting = "{self.setting}"'
             )
         if pooled and designer.interval:
-            raise wrong("designer.interval", "must be 0 where environments come from a pool")
+            raise wrong(
+                "designer.interval",
+                "must be 0 where environments come from a pool; the overlay fixed-pool sets it, "
+                "and what goes with it",
+            )
         if not pooled and not designer.interval:
             raise wrong("designer.interval", "must be > 0, or name a pool in pool.source")
         if designer.train and designer.score.needs_regret and not self.hint.episodes_per_env:
