@@ -28,6 +28,7 @@ MOST_ROWS = 200
 CardFormat: TypeAlias = Literal["hub", "git", "package", "pool"]
 Counts: TypeAlias = tuple[tuple[str, int], ...]
 
+_NO_SKILL = "none"
 _FIGURES = (
     ("L3.1", "success_rate", min, "reference solution wins, at its worst level"),
     ("L3.3", "levels", max, "ignorant policies win, at their best level"),
@@ -72,7 +73,7 @@ def sheet_of(chosen: Iterable[Chosen]) -> Sheet:
         rows.append((record.id, record.summary or record.title, skills, record.levels,
                      record.max_turns, record.licence))  # fmt: skip
         counts["kinds"][record.kind] += 1
-        counts["skills"].update(record.skills or ("none",))
+        counts["skills"].update(record.skills or (_NO_SKILL,))
         counts["levels"][str(record.levels)] += 1
         counts["licences"][record.licence] += 1
         origin, designer = manifest.provenance, manifest.provenance.designer
@@ -194,11 +195,12 @@ def _front_matter(sheet: Sheet, title: str) -> str:
     number = len(sheet.rows)
     sizes = ((1_000, "n<1K"), (10_000, "1K<n<10K"), (100_000, "10K<n<100K"))
     size = next((name for most, name in sizes if number < most), "100K<n<1M")
+    skills = [skill for skill, _ in sheet.skills if skill != _NO_SKILL]
     fields: dict[str, Json] = {
         "pretty_name": title,
         "license": for_hub(licence for licence, _ in sheet.licences),
         "task_categories": ["reinforcement-learning"],
-        "tags": ["gymnasium", "spade-envs", "environments", *[skill for skill, _ in sheet.skills]],
+        "tags": ["gymnasium", "spade-envs", "environments", *skills],
         "size_categories": [size],
         "configs": [{"config_name": "default", "data_files": "index.jsonl"}],
     }

@@ -48,6 +48,15 @@ def card_of(store, form="hub", **options):
     return render_card(sheet_of(read_all(store, choose(store))), title="T", form=form, **options)
 
 
+def test_an_environment_without_a_skill_is_counted_and_gives_no_tag(tmp_path):
+    opened = open_store(tmp_path / "plain", create=True)
+    source, report = measured(1)
+    opened.add(source, report, PROVENANCE, name="maze", licence="MIT")
+    card = card_of(opened)
+    assert 'tags: ["gymnasium", "spade-envs", "environments"]\n' in card
+    assert "| skills | none: 1 |" in card
+
+
 def test_figures_are_those_of_the_reports(store):
     sheet = sheet_of(read_all(store, choose(store)))
     assert {told: figures for told, *figures in sheet.figures} == {
