@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterable
+from pathlib import Path
 
 from spade_envs.trust.origin import Origin
 
@@ -21,17 +22,18 @@ def consent_command(origin: Origin) -> str:
     return f"spade-envs trust add{name} --from {shlex.quote(origin.remote)}"
 
 
-def plea(name: str, origin: Origin) -> str:
+def plea(name: str, origin: Origin, store: Path) -> str:
     """Return why an environment does not run yet, and which command lets it.
 
     Args:
         name: id of the environment.
         origin: where it was pulled from.
+        store: where it lies.
     """
     return (
         f"{name} comes from {origin.remote}, and you have not said that "
-        f"{whose(origin.namespace)} may run from there. See who made it: spade-envs audit {name}; "
-        f"then allow it: {consent_command(origin)}"
+        f"{whose(origin.namespace)} may run from there. See who made it: spade-envs audit {name} "
+        f"--store {shlex.quote(str(store))}; then allow it: {consent_command(origin)}"
     )
 
 

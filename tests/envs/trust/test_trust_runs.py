@@ -68,7 +68,7 @@ def test_gym_make_names_the_command_that_consents_then_judges_once(store, record
     with pytest.raises(NotTrusted) as caught:
         gym.make("spade/alice.word-v0")
     assert str(caught.value).endswith(f"spade-envs trust add alice --from {REMOTE}")
-    assert "spade-envs audit spade/alice.word-v0" in str(caught.value)
+    assert f"spade-envs audit spade/alice.word-v0 --store {store.root};" in str(caught.value)
     with pytest.raises(NotTrusted):
         gym.make_vec("spade/alice.word-v0", num_envs=2)
     with pytest.raises(NotTrusted):
