@@ -47,9 +47,10 @@ def s3(tmp_path):
         patch.setenv("AWS_DEFAULT_REGION", "us-east-1")
         patch.setenv("AWS_EC2_METADATA_DISABLED", "true")
         s3fs.S3FileSystem.clear_instance_cache()
-        boto3.client("s3").create_bucket(Bucket="team")
+        bucket = f"team-{uuid.uuid4().hex[:12]}"
+        boto3.client("s3").create_bucket(Bucket=bucket)
         try:
-            yield "s3://team/envs"
+            yield f"s3://{bucket}/envs"
         finally:
             s3fs.S3FileSystem.clear_instance_cache()
             server.stop()

@@ -4,11 +4,13 @@ import pytest
 
 from envs.sharing.places import PLACES
 from envs.store.kit import add
-from spade_envs.errors import NotFound
+from spade_envs.errors import ConfigError, NotFound
 from spade_envs.sharing import pull, push
 from spade_envs.sharing.names import Renaming
 from spade_envs.sharing.pull import PullOptions
 from spade_envs.sharing.push import PushOptions
+from spade_envs.sharing.remotes import open_remote
+from spade_envs.sharing.remotes.protocol import TooLong
 from spade_envs.store import open_store
 
 
@@ -109,3 +111,30 @@ def test_renumbered_or_renamed_both_contents_live_side_by_side(place, stores):
     assert contents(alice)["spade/team.maze-v1"] == theirs.digest
     assert again.clean
     assert [each for each in alice.verify(deep=True) if each.severity == "error"] == []
+
+
+def test_no_file_is_written_twice_and_no_version_half_read(place):
+    with open_remote(place) as one, open_remote(place) as other:
+        one.entries(), other.entries()
+        assert one.write_new("ledger/plays-a.jsonl", b"first\n")
+        one.finish("one")
+        other.entries()
+        assert not other.write_new("ledger/plays-a.jsonl", b"second\n")
+        other.finish("two")
+        one.entries()
+        assert one.read("ledger/plays-a.jsonl", 6) == b"first\n"
+        with pytest.raises(TooLong):
+            one.read("ledger/plays-a.jsonl", 5)
+        with pytest.raises(FileNotFoundError):
+            one.read("ledger/plays-b.jsonl", 5)
+
+
+def test_a_place_that_holds_something_else_is_left_alone(place, stores):
+    with open_remote(place) as remote:
+        remote.entries()
+        remote.replace("ledger/notes.jsonl", b"ours\n")
+        remote.finish("something else")
+    if not place.startswith("/") or place.endswith(".git"):  # a folder is a store by then
+        add(stores[0], 1)
+        with pytest.raises(ConfigError, match="not empty"):
+            push(place, stores[0])
