@@ -14,10 +14,11 @@ import click
 from spade_envs.cli.models import MODELS, open_model, server_options
 
 if TYPE_CHECKING:
+    from spade_envs.design.clients import Policy
     from spade_train.evaluate.players import Player
     from spade_train.evaluate.run import Evaluation, Plan
     from spade_train.evaluate.summary import Summary
-    from spade_train.suites.base import Suite
+    from spade_train.suites.base import Decoding, Suite
 
 EVALS = "evals"
 _SERVER = (
@@ -88,7 +89,9 @@ def eval_command(
         for each in suites:
             suite = open_suite(each, given, workers=options["workers"])
             try:
-                players = _players(policies, server, name, floors=not options["no_floors"])
+                players = _players(
+                    policies, server, name, suite.decoding, floors=not options["no_floors"]
+                )
                 found += _evaluate(suite, players, out, options)
             finally:
                 suite.close()
@@ -107,7 +110,12 @@ def eval_command(
 
 
 def _players(
-    specs: Sequence[str], server: dict[str, Any], name: str | None, *, floors: bool
+    specs: Sequence[str],
+    server: dict[str, Any],
+    name: str | None,
+    decoding: Decoding,
+    *,
+    floors: bool,
 ) -> list[Player]:
     from spade_train.evaluate.players import FLOORS, model_spec, open_player, scripted
 
@@ -116,10 +124,23 @@ def _players(
     for spec in wanted:
         player = scripted(spec)
         if player is None:
-            policy = open_model(model_spec(spec), **server)
-            player = open_player(spec, policy=policy, name=name or "")
+            policy, cuts = _model(model_spec(spec), server, decoding)
+            player = open_player(spec, policy=policy, name=name or "", cuts=cuts)
         players.append(player)
     return players
+
+
+def _model(spec: str, server: dict[str, Any], decoding: Decoding) -> tuple[Policy, bool]:
+    """Return a model, and whether it draws from the tokens that the decoding allows alone."""
+    from spade_envs.design.clients import open_policy
+
+    named = (("top_p", decoding.top_p), ("top_k", decoding.top_k))
+    cuts: dict[str, Any] = {key: value for key, value in named if value is not None}
+    if spec.startswith(("hf:", "vllm:")) and not any(server.values()):
+        return open_policy(spec, **cuts), True
+    if spec.startswith(("http://", "https://")):
+        return open_model(spec, **server, **cuts), True
+    return open_model(spec, **server), not cuts
 
 
 def _evaluate(
@@ -144,6 +165,8 @@ def _tell(suite: Suite, plan: Plan, players: Sequence[Player]) -> None:
     """Say what of the published decoding is not followed."""
     if not any(player.decodes for player in players):
         return
+    if not all(player.cuts for player in players if player.decodes):
+        click.echo(f"{suite.name}: not as published: no top_p or top_k for this policy", err=True)
     changed = [
         f"{key} {getattr(plan.decoding, key)} in place of {getattr(suite.decoding, key)}"
         for key in _DECODING

@@ -102,6 +102,11 @@ class Player(Protocol):
         """Whether temperature and the like mean something to it."""
         ...
 
+    @property
+    def cuts(self) -> bool:
+        """Whether it follows `top_p` and `top_k` of the decoding."""
+        ...
+
     def act(self, asks: Sequence[Ask], decoding: Decoding) -> list[Answer]:
         """Return one answer per ask, in order.
 
@@ -119,6 +124,7 @@ class RulePlayer:
     rule: Callable[[Ask], Answer]
     samples_vary: bool = False
     decodes: bool = False
+    cuts: bool = False
     identity: Mapping[str, Json] = field(default_factory=dict)
 
     def act(self, asks: Sequence[Ask], decoding: Decoding) -> list[Answer]:
@@ -133,14 +139,20 @@ class PolicyPlayer:
         policy: the model.
         name: of its row; the model's own if none.
         identity: of the model, beside its name.
+        cuts: whether it was opened with `top_p` and `top_k` of the decoding that it is asked for.
     """
 
     samples_vary = decodes = True
 
     def __init__(
-        self, policy: Policy, *, name: str = "", identity: Mapping[str, Json] | None = None
+        self,
+        policy: Policy,
+        *,
+        name: str = "",
+        identity: Mapping[str, Json] | None = None,
+        cuts: bool = False,
     ) -> None:
-        self._policy = policy
+        self._policy, self.cuts = policy, cuts
         self.name = name or policy.name
         self.identity: Mapping[str, Json] = {"model": policy.name, **(identity or {})}
 
@@ -218,7 +230,9 @@ def scripted(spec: str) -> Player | None:
     return None
 
 
-def open_player(spec: str, *, policy: Policy | None = None, name: str = "") -> Player:
+def open_player(
+    spec: str, *, policy: Policy | None = None, name: str = "", cuts: bool = False
+) -> Player:
     """Return the player that a spec names.
 
     Args:
@@ -226,6 +240,7 @@ def open_player(spec: str, *, policy: Policy | None = None, name: str = "") -> P
             `spade_envs.design.clients.open_policy` takes it.
         policy: the model that the spec names, if it is open already.
         name: of its row.
+        cuts: whether `policy` was opened with the cuts of the decoding.
 
     Raises:
         ConfigError: there is no such player.
@@ -236,7 +251,7 @@ def open_player(spec: str, *, policy: Policy | None = None, name: str = "") -> P
         return found
     model = model_spec(spec)
     opened = policy or open_policy(model)
-    return PolicyPlayer(opened, name=name, identity=_identity(model))
+    return PolicyPlayer(opened, name=name, identity=_identity(model), cuts=cuts)
 
 
 def model_spec(spec: str) -> str:

@@ -275,6 +275,8 @@ def _header(suite: Suite, player: Player, plan: Plan, decoding: Decoding) -> Hea
     groups: dict[str, int] = {}
     for task in tasks:
         groups[task.group] = groups.get(task.group, 0) + 1
+    if not player.cuts:
+        decoding = replace(decoding, top_p=None, top_k=None)
     asked: Mapping[str, Json] = asdict(decoding)
     kept = ("max_turns",) if not player.decodes else tuple(key for key in asked if key != "samples")
     return Header(

@@ -1,6 +1,8 @@
 import pytest
 
 from spade_envs.design.clients import CompletionRequest, open_policy
+from spade_envs.design.clients.cuts import Cuts
+from spade_envs.design.clients.hf import _cut
 from spade_envs.errors import ClientError, ConfigError
 from spade_envs.types import Message
 
@@ -79,6 +81,28 @@ def test_sampling_follows_the_model_distribution(folder):
     )
     # An untrained model is nearly uniform over its 29 tokens, three of which print nothing.
     assert len({answer.text for answer in answers}) > 20
+
+
+@pytest.mark.parametrize("cuts", [{"top_k": 1}, {"top_p": 1e-6}, {"top_k": 1, "top_p": 1.0}])
+def test_the_narrowest_cut_leaves_the_likeliest_token(folder, cuts):
+    narrow = open_policy(f"hf:{folder}", device="cpu", **cuts)
+    whole = open_policy(f"hf:{folder}", device="cpu")
+    (likeliest,) = whole.complete_many([request("a b", 1, temperature=0.0)])
+    answers = narrow.complete_many([request("a b", seed, temperature=1.0) for seed in range(4)])
+    assert {answer.text for answer in answers} == {likeliest.text}
+
+
+def test_cuts_leave_no_token_outside_and_every_one_inside():
+    scores = torch.tensor([0.1, 0.4, 0.2, 0.3]).log()
+
+    def kept(**cuts):
+        return (_cut(torch, scores, Cuts(**cuts)) > -torch.inf).tolist()
+
+    assert kept() == kept(top_p=1.0) == kept(top_k=9) == [True] * 4
+    assert kept(top_k=2) == kept(top_p=0.65) == [False, True, False, True]
+    assert kept(top_p=0.75) == [False, True, True, True]
+    # Of the two that are left, the likelier one has 4/7 of what is left.
+    assert kept(top_k=2, top_p=0.5) == [False, True, False, False]
 
 
 def test_prompts_that_do_not_fit(folder):

@@ -193,6 +193,22 @@ def test_guided_decoding_goes_into_the_body(kind):
     assert server.asked[0][field] == GUIDES[kind][field]
 
 
+def test_cuts_go_into_the_body_where_they_are_set():
+    with serving() as server:
+        open_policy(server.url, top_p=0.8, top_k=20).complete_many([request()])
+        open_policy(server.url, top_p=0.5).complete_many([request()])
+        open_policy(server.url).complete_many([request()])
+    cuts = [{key: each.get(key) for key in ("top_p", "top_k")} for each in server.asked]
+    assert cuts == [
+        {"top_p": 0.8, "top_k": 20},
+        {"top_p": 0.5, "top_k": None},
+        {"top_p": None, "top_k": None},
+    ]
+    for wrong in ({"top_p": 0.0}, {"top_p": 1.5}, {"top_k": 0}):
+        with pytest.raises(ConfigError, match="top_"):
+            open_policy("http://127.0.0.1:9/v1", **wrong)
+
+
 def test_retry_after_is_seconds_milliseconds_or_a_date():
     def wait(**headers):
         named = {name.replace("_", "-"): value for name, value in headers.items()}

@@ -219,6 +219,15 @@ def test_seeds_differ_by_task_sample_and_turn_alone():
     assert sorted(r.seed for r in again.requests) == sorted(seeds)
 
 
+def test_cuts_are_in_the_result_only_where_they_were_followed():
+    plan = Plan(decoding=replace(DECODING, top_p=0.8, top_k=20))
+    followed, _ = played(make(), PolicyPlayer(Model(), cuts=True), plan)
+    ignored, _ = played(make(), PolicyPlayer(Model()), plan)
+    assert followed.header.decoding["top_p"] == 0.8
+    assert ignored.header.decoding["top_p"] is ignored.header.decoding["top_k"] is None
+    assert followed.header.digest != ignored.header.digest
+
+
 def test_transcripts_are_kept_on_request(tmp_path):
     player = function_player(lambda messages: "\ud800", name="odd")
     evaluation, _ = played(make(), player, None, tmp_path, transcripts=True)

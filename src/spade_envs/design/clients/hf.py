@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from spade_envs.design.clients.base import CompletionRequest, complete_one
+from spade_envs.design.clients.cuts import Cuts
 from spade_envs.design.clients.thinking import split_thinking
 from spade_envs.errors import ClientError, ConfigError, MissingExtra
 from spade_envs.types import Completion, Message
@@ -24,6 +25,8 @@ class HfPolicy:
         revision: commit or tag of a hub model.
         device: such as `cpu` or `cuda`; the best available one if None.
         batch_size: rows sampled together, >= 1.
+        top_p: part of the likeliest tokens to draw from, in (0, 1].
+        top_k: number of the likeliest tokens to draw from, >= 1.
         trust_remote_code: whether to run code that comes with the model; off unless you know it.
     """
 
@@ -34,10 +37,13 @@ class HfPolicy:
         revision: str | None = None,
         device: str | None = None,
         batch_size: int = 8,
+        top_p: float | None = None,
+        top_k: int | None = None,
         trust_remote_code: bool = False,
     ) -> None:
         if batch_size < 1:
             raise ConfigError(f"batch_size must be >= 1, not {batch_size}")
+        self._cuts = Cuts(top_p=top_p, top_k=top_k)
         try:
             import torch
             import transformers
@@ -115,7 +121,7 @@ class HfPolicy:
                     top_p=None,
                     top_k=None,
                     pad_token_id=self._tokenizer.pad_token_id,
-                    logits_processor=[_gumbel(self._torch, batch)],
+                    logits_processor=[_gumbel(self._torch, batch, self._cuts)],
                 )
         except self._torch.OutOfMemoryError as error:
             raise ClientError(f"out of memory with {len(batch)} rows; lower batch_size") from error
@@ -140,7 +146,7 @@ class HfPolicy:
         )
 
 
-def _gumbel(torch: Any, batch: Sequence[CompletionRequest]) -> Any:
+def _gumbel(torch: Any, batch: Sequence[CompletionRequest], cuts: Cuts) -> Any:
     """Return a logits processor after which the greedy choice is a sample, row by row."""
     generators = [torch.Generator().manual_seed(request.seed) for request in batch]
 
@@ -149,7 +155,21 @@ def _gumbel(torch: Any, batch: Sequence[CompletionRequest]) -> Any:
             if request.temperature > 0:
                 noise = torch.empty(scores.shape[1], dtype=torch.float32)
                 noise.exponential_(generator=generators[row]).log_().neg_()
-                scores[row] = scores[row].float() / request.temperature + noise.to(scores.device)
+                kept = _cut(torch, scores[row].float() / request.temperature, cuts)
+                scores[row] = kept + noise.to(scores.device)
         return scores
 
     return process
+
+
+def _cut(torch: Any, scores: Any, cuts: Cuts) -> Any:
+    """Return the scores of one row with those of tokens that may not be drawn at minus infinity."""
+    if cuts.top_k is not None and cuts.top_k < len(scores):
+        least = scores.topk(cuts.top_k).values[-1]
+        scores = scores.masked_fill(scores < least, -torch.inf)
+    if cuts.top_p is not None and cuts.top_p < 1.0:
+        ordered, places = scores.sort(descending=True, stable=True)
+        shares = ordered.softmax(dim=0)
+        out = shares.cumsum(dim=0) - shares >= cuts.top_p
+        scores = scores.masked_fill(torch.zeros_like(out).scatter(0, places, out), -torch.inf)
+    return scores

@@ -19,6 +19,7 @@ from urllib.parse import urlsplit
 
 from spade_envs.design.clients.base import CompletionRequest, complete_one
 from spade_envs.design.clients.bounds import bounding
+from spade_envs.design.clients.cuts import Cuts
 from spade_envs.design.clients.guided import guide
 from spade_envs.design.clients.pace import Pace
 from spade_envs.design.clients.replies import (
@@ -72,6 +73,8 @@ class OpenAICompatiblePolicy:
         tokens_per_minute: limit of tokens read and written; None for none.
         stream: whether replies are streamed, so that a server that hangs is noticed early.
         guided: `vllm`, `sglang` or `llama.cpp` binds the answer to one fenced Python block.
+        top_p: part of the likeliest tokens to draw from, in (0, 1]; None leaves it to the server.
+        top_k: number of the likeliest tokens to draw from, >= 1; not every server takes it.
         client: a ready SDK client, to be used as it is.
     """
 
@@ -89,6 +92,8 @@ class OpenAICompatiblePolicy:
         tokens_per_minute: float | None = None,
         stream: bool = True,
         guided: str | None = None,
+        top_p: float | None = None,
+        top_k: int | None = None,
         client: openai.OpenAI | None = None,
     ) -> None:
         if concurrency < 1:
@@ -102,7 +107,7 @@ class OpenAICompatiblePolicy:
         self._concurrency, self._max_retries = concurrency, max_retries
         self._timeout_s, self._stream = timeout_s, stream
         self._pace = Pace(requests_per_minute, tokens_per_minute)
-        self._extra = guide(guided)
+        self._extra = {**guide(guided), **Cuts(top_p=top_p, top_k=top_k).fields()}
         self._model = model
         self._naming = threading.Lock()
         self._reached = False

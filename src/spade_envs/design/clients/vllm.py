@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from spade_envs.design.clients.base import CompletionRequest
+from spade_envs.design.clients.cuts import Cuts
 from spade_envs.design.clients.guided import BLOCK_REGEX
 from spade_envs.design.clients.thinking import split_thinking
 from spade_envs.errors import ClientError, ConfigError, MissingExtra
@@ -18,10 +19,21 @@ class VllmPolicy:
     Args:
         model: folder or hub name; its tokenizer needs a chat template.
         guided: whether the answer is bound to one fenced Python block.
+        top_p: part of the likeliest tokens to draw from, in (0, 1].
+        top_k: number of the likeliest tokens to draw from, >= 1.
         engine: further settings of `vllm.LLM`, such as `max_model_len`.
     """
 
-    def __init__(self, model: str, *, guided: bool = False, **engine: Any) -> None:
+    def __init__(
+        self,
+        model: str,
+        *,
+        guided: bool = False,
+        top_p: float | None = None,
+        top_k: int | None = None,
+        **engine: Any,
+    ) -> None:
+        self._cuts = Cuts(top_p=top_p, top_k=top_k).fields()
         try:
             import vllm
         except ImportError:
@@ -80,6 +92,7 @@ class VllmPolicy:
             seed=request.seed,
             max_tokens=request.max_tokens,
             temperature=request.temperature,
+            **self._cuts,
             **extra,
         )
 
