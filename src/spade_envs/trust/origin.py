@@ -86,5 +86,8 @@ def public_address(remote: str) -> str:
     text = clean_line(remote, 500)
     if "://" not in text:
         return text
-    parts = urlsplit(text)
+    try:
+        parts = urlsplit(text)
+    except ValueError:
+        return f"{text.partition('://')[0]}://..."
     return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", ""))

@@ -137,6 +137,34 @@ def test_secrets_are_neither_shown_nor_written_down(url):
     assert known_remotes() == {}
 
 
+@pytest.mark.parametrize(
+    "url",
+    [
+        "https://alice:p/hunter22@host/x.git",
+        "https://alice:p#hunter22@host/x.git",
+        "git+https://alice:p?hunter22@host/x.git",
+        "s3://key:p/hunter22@bucket/x",
+        "https://hunter22@[host/x.git",
+    ],
+)
+def test_a_password_that_cuts_its_address_short_is_refused_and_not_shown(url):
+    assert holds_secret(url)
+    with pytest.raises(ConfigError, match="%2F") as caught:
+        Address.read(url)
+    with pytest.raises(ConfigError):
+        add_remote("team", url)
+    for text in (str(caught.value), shown(url), masked(f"fatal: {url} and x", url)):
+        assert "hunter22" not in text
+
+
+@pytest.mark.parametrize(
+    "url", ["https://host:8443/@team/x", "s3://arn:aws:s3/x", "ssh://git@[::1]:22/a@b"]
+)
+def test_an_at_sign_in_a_path_is_no_password(url):
+    assert Address.read(url).label.endswith(url.rpartition("/")[2])
+    assert not holds_secret(url)
+
+
 def test_remotes_have_names_that_belong_to_the_user(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     add_remote("team", "git@host:team/envs.git#dev")

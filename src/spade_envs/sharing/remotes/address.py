@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from urllib.parse import urlsplit, urlunsplit
+from urllib.parse import SplitResult, urlsplit, urlunsplit
 
 from spade_envs.errors import ConfigError
 from spade_envs.store.read import clean_line
@@ -19,7 +19,10 @@ _HUB = re.compile(
 )
 _REVISION = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_./-]{0,199}")
 _GIT_SCHEMES = frozenset({"git", "ssh", "http", "https", "file"})
+_IPV6 = re.compile(r"(?<=[/@])\[[0-9A-Fa-f:.]+\](?=[:/])")
 _LEAST = 5
+_CUT_SHORT = re.compile(r"[^@\[\]]*:(?![0-9]*$)[^@]*")
+"""Host and port with something else for a port: a password that a bare `/`, `?` or `#` ended."""
 _SECRET = re.compile(r"(?<=//)[^/@\s]+@")
 
 
@@ -53,15 +56,20 @@ class Address:
             raise ConfigError("a remote needs an address: a folder or a URL, on one line")
         if text.startswith("-"):
             raise ConfigError(f"{shown(text)!r} begins with a hyphen; write ./ before a folder")
-        if "::" in text:
+        scheme = match[1].lower() if (match := _SCHEME.match(text)) else ""
+        if "::" in (_IPV6.sub("", text) if _is_git(scheme) else text):
             raise ConfigError(
                 f"{shown(text)!r} is no address of a remote: '::' names a helper program or a "
                 "chain of file systems; write a plain URL"
             )
-        scheme = match[1].lower() if (match := _SCHEME.match(text)) else ""
+        if scheme and _split(text) is None:
+            raise ConfigError(
+                f"{shown(text)!r} cannot be read; in a user name or password write / as %2F, "
+                "? as %3F, # as %23, and an IPv6 host in brackets"
+            )
         if scheme == "hf":
             return _hub(text)
-        if scheme.startswith("git+") or scheme in ("git", "ssh", "http", "https"):
+        if _is_git(scheme):
             return _git(text.removeprefix("git+"))
         if scheme == "file":
             return _local(text[len("file://") :])
@@ -75,6 +83,10 @@ class Address:
     def label(self) -> str:
         """The address without user name, password, query and fragment."""
         return shown(self.url)
+
+
+def _is_git(scheme: str) -> bool:
+    return scheme.startswith("git+") or scheme in _GIT_SCHEMES - {"file"}
 
 
 def _hub(text: str) -> Address:
@@ -112,14 +124,23 @@ def _local(text: str) -> Address:
     return Address(Kind.FOLDER, str(Path(text).expanduser().absolute()))
 
 
+def _split(url: str) -> SplitResult | None:
+    """Return the parts of a URL; None if it has none, or if a password may be among the others."""
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return None
+    rest = url.partition("://")[2][len(parts.netloc) :]
+    return None if "@" in rest and _CUT_SHORT.fullmatch(parts.netloc) else parts
+
+
 def shown(url: str) -> str:
     """Return an address as it may be printed and logged: without what could be secret."""
     text = clean_line(url, 500)
     if not _SCHEME.match(text):
         return text
-    try:
-        parts = urlsplit(text)
-    except ValueError:
+    parts = _split(text)
+    if parts is None:
         return f"{text.partition('://')[0]}://..."
     host = parts.netloc.rpartition("@")[2]
     return urlunsplit((parts.scheme, host, parts.path, "", ""))
@@ -129,7 +150,9 @@ def holds_secret(url: str) -> bool:
     """Whether an address has a password or token in it, or may have one in its query."""
     if not _SCHEME.match(url):
         return False
-    parts = urlsplit(url)
+    parts = _split(url)
+    if parts is None:
+        return True
     user = parts.netloc.rpartition("@")[0]
     harmless = user in ("", "git") or (parts.scheme.endswith("ssh") and ":" not in user)
     return not harmless or bool(parts.query)
@@ -138,7 +161,8 @@ def holds_secret(url: str) -> bool:
 def masked(text: str, url: str) -> str:
     """Return what a program or library said, without what is secret in the address."""
     text = text.replace(url, shown(url))
-    user = urlsplit(url).netloc.rpartition("@")[0] if _SCHEME.match(url) else ""
+    parts = _split(url) if _SCHEME.match(url) else None
+    user = "" if parts is None else parts.netloc.rpartition("@")[0]
     for part in (user, user.partition(":")[2]):
         if len(part) >= _LEAST:  # a shorter one is in too many words, and git leaves it out itself
             text = text.replace(part, "...")
