@@ -36,8 +36,10 @@ _FROM = "Only as this remote offers it: its name or address, as pull takes it."
     multiple=True,
     help="Namespace that the signer may sign for, or *; may be repeated. [default: NAME]",
 )
-@click.option("--from", "remote", metavar="REMOTE", default="", help=_FROM)
-def add_command(name: str, key: str | None, namespaces: tuple[str, ...], remote: str) -> None:
+@click.option("--from", "remote", metavar="REMOTE", help=_FROM)
+def add_command(
+    name: str, key: str | None, namespaces: tuple[str, ...], remote: str | None
+) -> None:
     """Let the namespace NAME run, or with --key let NAME's signatures count.
 
     Without NAME: names without an owner, as the remote given with --from offers them.
@@ -51,6 +53,9 @@ def add_command(name: str, key: str | None, namespaces: tuple[str, ...], remote:
         return
     if namespaces:
         raise click.UsageError("--for goes with --key; a namespace is named by NAME alone")
+    if remote is not None and not remote.strip():
+        text = "--from names no remote; leave it out only if any remote is meant"
+        raise click.UsageError(text)
     if not name and not remote:
         raise click.UsageError("name a namespace, a remote with --from, or a signer with --key")
     _warn(name, load())
@@ -66,13 +71,13 @@ def _address(remote: str) -> str:
     return Address.read(address_of(remote)).label
 
 
-def _add_signer(name: str, key: str, namespaces: tuple[str, ...], remote: str) -> None:
+def _add_signer(name: str, key: str, namespaces: tuple[str, ...], remote: str | None) -> None:
     from spade_envs.cli.output import say
     from spade_envs.errors import ConfigError
     from spade_envs.trust.settings import allow_signer, check_namespace, load
     from spade_envs.trust.signatures import Signer
 
-    if remote:
+    if remote is not None:
         raise click.UsageError("a signature counts wherever it comes from; leave --from out")
     if not name:
         raise click.UsageError("name the signer: spade-envs trust add alice --key alice.pub")

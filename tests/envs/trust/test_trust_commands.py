@@ -54,6 +54,7 @@ def test_a_name_that_looks_like_a_trusted_one_is_warned_of():
         (["--key", "x.pub"], "name the signer"),
         (["alice", "--key", "missing.pub"], "no such file"),
         (["alice@example.org", "--key", "ssh-ed25519 AAAA"], "say with --for"),
+        (["alice", "--from", ""], "--from names no remote"),
         (["alice", "--for", "bob"], "--for goes with --key"),
         (["alice", "--key", "ssh-ed25519 AAAA", "--from", "x"], "leave --from out"),
     ],
