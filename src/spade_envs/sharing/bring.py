@@ -102,6 +102,7 @@ class Bringer:
             plan.target,
             checked.digest,
             self._offered.remote.label,
+            address=self._offered.remote.written,
             signed_by=admitted.signed_by,
             signed_as=plan.source if plan.source != plan.target else None,
             trust_certificate=self._trust_certificate,

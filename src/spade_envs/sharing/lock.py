@@ -79,13 +79,17 @@ def make_lock(
         raise ConfigError(f"{store.root} holds nothing to lock; choose other environments")
     locked = []
     for record in found:
-        address = next(
-            (each.remote for each in origins_of(record.digest) if each.id == record.id), remote
-        )
+        came = [each for each in origins_of(record.digest) if each.id == record.id]
+        # Where this store has it from counts, not where another store of the user's has it from.
+        came.sort(key=lambda each: each.store != str(store.root))
+        address = (came[0].address or came[0].remote) if came else remote
         name = ""
         if address:
             name = _named(address, names, known or {}, used)
         locked.append(Locked(record.id, record.digest, name))
+    for url in used.values():
+        if holds_secret(url):
+            raise ConfigError(f"{public_address(url)} is given with a secret; leave that out")
     return Lock(environments=tuple(locked), remotes=dict(sorted(used.items())))
 
 
@@ -96,8 +100,6 @@ def _named(
     if address in known:
         used[address] = known[address]
         return address
-    if holds_secret(address):
-        raise ConfigError(f"{public_address(address)} is given with a secret; leave that out")
     name = names.get(_plain(address))
     if name is None:
         taken = {*names.values(), *known, *used}
@@ -108,12 +110,18 @@ def _named(
 
 
 def _plain(url: str) -> str:
-    """Return an address as origins note it, so that `git+file:///x` and `file:///x` are one."""
-    return public_address(Address.read(url).label)
+    """Return an address in one way of writing it: `/x.git` and `git+file:///x.git` are one."""
+    return Address.read(url).written
 
 
 def write_lock(lock: Lock, path: Path) -> None:
-    """Write a lock file, whole or not at all; an older one is replaced."""
+    """Write a lock file, whole or not at all; an older one is replaced.
+
+    Raises:
+        ConfigError: the path names no file.
+    """
+    if not path.name or path.is_dir():
+        raise ConfigError(f"{path} is a folder; name the lock file, such as {LOCK_FILE}")
     half = path.with_name(f".{path.name}.half")
     half.write_bytes(lock.encode())
     half.replace(path)
@@ -127,9 +135,11 @@ def read_lock(path: Path) -> Lock:
         FormatTooNew: a newer release wrote it.
     """
     try:
-        if path.stat().st_size > _MAX_BYTES:
+        with path.open("rb") as stream:  # it may be a pipe or a device, which tells no size
+            data = stream.read(_MAX_BYTES + 1)
+        if len(data) > _MAX_BYTES:
             raise ConfigError(f"{path} has more than {_MAX_BYTES} bytes")
-        raw = parse_json(path.read_bytes(), str(path))
+        raw = parse_json(data, str(path))
         told = raw.get("format") if isinstance(raw, dict) else None
         if isinstance(told, int) and told > LOCK_FORMAT:
             raise FormatTooNew(

@@ -23,6 +23,9 @@ class Origin(msgspec.Struct, frozen=True, kw_only=True):
     store: str
     remote: str
     """Address without user names, passwords and tokens."""
+    address: str = ""
+    """Address that leads there again, with kind and branch and without secrets; empty if that was
+    not noted."""
     signed_by: str = ""
     """Name of the allowed signer whose signature held when it was pulled; empty if none did."""
     signed_as: str = ""
@@ -43,6 +46,7 @@ def note_origin(
     digest: str,
     remote: str,
     *,
+    address: str = "",
     signed_by: str = "",
     signed_as: EnvId | None = None,
     trust_certificate: bool = False,
@@ -54,6 +58,7 @@ def note_origin(
         env_id: what it is called there.
         digest: of the version.
         remote: address of the remote; what is secret in it is left out.
+        address: address that leads there again; must hold no secret.
         signed_by: `Admitted.signed_by`.
         signed_as: what the remote calls it, if it is renamed.
         trust_certificate: do not run the gates again before the first run, if `signed_by` is
@@ -68,6 +73,7 @@ def note_origin(
         id=str(env_id),
         store=str(root),
         remote=public_address(remote),
+        address=clean_line(address, 2000),
         signed_by=signed_by,
         signed_as="" if signed_as is None else str(signed_as),
         trust_certificate=trust_certificate,

@@ -1,6 +1,8 @@
 """Lock files: the very same environments elsewhere, or a clear reason why not."""
 
 import json
+import subprocess
+from pathlib import Path
 
 import pytest
 
@@ -9,6 +11,7 @@ from envs.store.kit import add
 from spade_envs.errors import ConfigError, FormatTooNew
 from spade_envs.sharing import Wanted, install, make_lock, pull, push, read_lock, write_lock
 from spade_envs.sharing.install import InstallOptions
+from spade_envs.sharing.lock import Lock
 from spade_envs.sharing.names import Renaming
 from spade_envs.sharing.pull import PullOptions
 from spade_envs.store import open_store
@@ -62,6 +65,43 @@ def test_a_named_repository_is_locked_under_its_name_however_its_address_is_writ
     done = install(lock, carol)
     assert done.clean
     assert str(tmp_path) in done.remote
+
+
+def test_a_lock_leads_back_to_the_branch_and_kind_that_this_store_pulled_from(stores, tmp_path):
+    alice, bob, carol = stores
+    add(alice, 1, name="maze")
+    with git(tmp_path) as path, folder(tmp_path) as other:
+        push(f"{path}#dev", alice)
+        push(other, alice)
+    work = tmp_path / "checkout"
+    subprocess.run(["git", "clone", "-q", "-b", "dev", path, str(work)], check=True)
+    pull(other, carol)
+    for url in (f"git+file://{work}#dev", f"{path}#dev"):
+        bob = open_store(tmp_path / f"bob-{url[-6:-4]}{len(url)}", create=True)
+        pull(url, bob)
+        lock = make_lock(bob)
+        assert list(lock.remotes.values()) == [url if "+" in url else f"git+file://{url}"]
+        fresh = open_store(tmp_path / f"fresh-{len(url)}", create=True)
+        assert install(lock, fresh).of("new")
+
+
+def test_no_lock_holds_a_secret_that_somebody_wrote_into_the_names(place, stores):
+    alice, bob, _ = stores
+    add(alice, 1, name="maze")
+    push(place, alice)
+    pull(place, bob)
+    with pytest.raises(ConfigError, match="secret") as caught:
+        make_lock(bob, known={"team": f"{place}?token=hunter22"}, remote="team")
+    assert "hunter22" not in str(caught.value)
+
+
+def test_a_lock_file_is_a_file_of_bounded_length(tmp_path):
+    with pytest.raises(ConfigError, match="more than"):
+        read_lock(Path("/dev/zero"))
+    for path in (Path(), tmp_path):
+        with pytest.raises(ConfigError, match="name the lock file"):
+            write_lock(Lock(environments=()), path)
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_what_came_from_no_remote_is_locked_to_the_one_named(place, stores, tmp_path):

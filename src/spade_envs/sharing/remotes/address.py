@@ -84,6 +84,17 @@ class Address:
         """The address without user name, password, query and fragment."""
         return shown(self.url)
 
+    @property
+    def written(self) -> str:
+        """The address as `read` takes it, with kind and revision, and without secrets."""
+        text = self.label if holds_secret(self.url) else self.url.partition("?")[0]
+        if self.kind is Kind.HUB:
+            return f"{text}@{self.revision}" if self.revision else text
+        if self.kind is not Kind.GIT:
+            return self.label
+        text = f"git+{text}" if text.startswith("file://") else text
+        return f"{text}#{self.revision}" if self.revision else text
+
 
 def _is_git(scheme: str) -> bool:
     return scheme.startswith("git+") or scheme in _GIT_SCHEMES - {"file"}

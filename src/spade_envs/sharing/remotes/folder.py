@@ -28,7 +28,7 @@ class FolderRemote:
     """An envstore in a folder of this machine, or of a disk that it shares."""
 
     def __init__(self, root: Path) -> None:
-        self.root, self.label = root, str(root)
+        self.root, self.label, self.written = root, str(root), str(root)
 
     def entries(self) -> Sequence[Entry]:
         """Return every file, links as such; what is never shared is left out."""

@@ -50,6 +50,7 @@ class GitRemote:
 
     def __init__(self, git: Git, address: Address) -> None:
         self._git, self.label, self._wanted = git, address.label, address.revision
+        self.written = address.written
         self._lock = threading.Lock()
         self._mine = f"refs/spade/{uuid.uuid4().hex}"
         self._branch, self._tip = "", ""

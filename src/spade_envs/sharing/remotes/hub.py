@@ -40,7 +40,7 @@ class HubRemote:
         self._hub, self._api = library, library.HfApi()
         self._name = address.url.removeprefix("hf://datasets/")
         self._wanted = address.revision or None
-        self.label = address.label
+        self.label, self.written = address.label, address.written
         self._lock = threading.Lock()
         self._commit: str | None = None
         self._exists = False

@@ -46,7 +46,7 @@ class ObjectRemote:
 
     def __init__(self, system: Any, root: str, address: Address) -> None:
         self._system, self._root, self._url = system, root, address.url
-        self.label = address.label
+        self.label, self.written = address.label, address.written
 
     def entries(self) -> Sequence[Entry]:
         """Return every object below the root."""

@@ -33,6 +33,8 @@ class Remote(Protocol):
 
     label: str
     """What it is called in messages; holds no password or token."""
+    written: str
+    """Address that leads there again, with its kind and revision; holds no password or token."""
 
     def entries(self) -> Sequence[Entry]:
         """Return every file there, as the remote lists it now; nothing if there is no store yet."""
