@@ -131,6 +131,22 @@ def test_a_clone_is_a_store_and_merges_by_hand(repository, stores, tmp_path):
     assert [each for each in mine.verify(deep=True) if each.severity == "error"] == []
 
 
+def test_damage_to_what_was_kept_of_a_repository_is_mended(repository, stores, tmp_path):
+    alice, bob, carol = stores
+    add(alice, 1, name="maze")
+    push(str(repository), alice)
+    (kept,) = (tmp_path / "home" / "cache" / "spade-envs" / "git").iterdir()
+    for path in [each for each in kept.rglob("*") if each.is_file() and "objects" in each.parts]:
+        path.chmod(0o600)
+        path.write_bytes(b"")
+    assert pull(str(repository), bob).of("new")
+    (kept / "HEAD").unlink()
+    (kept / "objects").rename(kept / "moved")
+    (kept / "HEAD").write_text("ref: refs/heads/main\n")
+    assert pull(str(repository), carol).of("new")
+    assert list(kept.parent.iterdir()) == [kept]
+
+
 def test_no_password_is_in_a_message_a_command_line_or_the_cache(tmp_path, monkeypatch, stores):
     url = "http://alice:hunter22@127.0.0.1:9/x.git"
     seen = []

@@ -63,11 +63,8 @@ class GitRemote:
     def entries(self) -> Sequence[Entry]:
         """Fetch the branch, and return every file of its newest commit."""
         self._drop()
-        self._fetch()
+        listing = self._fetch()
         self._blobs, self._folders = {}, set()
-        if not self._tip:
-            return ()
-        listing = self._git.run("ls-tree", "-r", "-z", "-l", "--full-tree", self._tip).stdout
         found = []
         for line in listing.split(b"\0")[:-1]:
             facts, _, name = line.partition(b"\t")
@@ -144,16 +141,26 @@ class GitRemote:
 
     # Fetching
 
-    def _fetch(self) -> None:
-        if not (self._git.folder / "HEAD").exists():
-            self._git.folder.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-            self._git.run("init", "--quiet", "--bare", "--template=", str(self._git.folder))
+    def _fetch(self) -> bytes:
+        """Fetch the branch, and return its tree as git lists it; empty if there is none yet."""
+        self._git.make()
         said = self._git.words("ls-remote", "--symref", NAME)
         refs = {name: what for what, tab, name in (line.partition("\t") for line in said) if tab}
         self._branch, source = _chosen(self._wanted, said, refs)
         if not source:
             self._tip = ""
-            return
+            return b""
+        try:
+            return self._take(source)
+        except RemoteError:
+            if self._git.is_sound():
+                raise
+        # What was kept of earlier fetches was damaged, as by a full disk; it is no more than that.
+        self._git.discard()
+        self._git.make()
+        return self._take(source)
+
+    def _take(self, source: str) -> bytes:
         self._git.run(
             "fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--no-auto-gc",
             NAME, f"+{source}:{self._mine}",
@@ -161,6 +168,7 @@ class GitRemote:
         (self._tip,) = self._git.words("rev-parse", "--verify", f"{self._mine}^{{commit}}")
         # Kept for the next time, so that only what is new is fetched; a rival may be at it.
         self._git.run("update-ref", "refs/spade/last", self._tip, check=False)
+        return self._git.run("ls-tree", "-r", "-z", "-l", "--full-tree", self._tip).stdout
 
     # Writing
 

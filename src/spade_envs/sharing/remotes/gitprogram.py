@@ -7,10 +7,12 @@ on no command line and in no file.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import subprocess
 import tempfile
+import uuid
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -44,6 +46,26 @@ class Git:
         if found is None:
             raise ConfigError("this remote needs the git program; install git")
         self._git = found
+
+    def make(self) -> None:
+        """Make the repository, if it is not there."""
+        if not (self.folder / "HEAD").exists():
+            self.folder.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            self.run("init", "--quiet", "--bare", "--template=", str(self.folder))
+
+    def is_sound(self) -> bool:
+        """Whether the repository has every object that its refs need."""
+        done = self.run(
+            "fsck", "--connectivity-only", "--no-dangling", "--no-progress", check=False
+        )
+        return done.returncode == 0
+
+    def discard(self) -> None:
+        """Remove the repository; nobody sees half of it meanwhile."""
+        gone = self.folder.with_name(f"{self.folder.name}.{uuid.uuid4().hex}")
+        with contextlib.suppress(FileNotFoundError):
+            self.folder.rename(gone)
+        shutil.rmtree(gone, ignore_errors=True)
 
     def environment(self) -> dict[str, str]:
         """Return what git may know: no repository of the caller's, and our settings last."""
