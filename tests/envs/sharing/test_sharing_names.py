@@ -5,12 +5,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from envs.store.kit import add
-from spade_envs.errors import ConfigError, IdError, NotFound
+from spade_envs.errors import ConfigError, IdError, NotFound, RemoteError
 from spade_envs.ids import EnvId
 from spade_envs.sharing import Wanted
 from spade_envs.sharing.known import add_remote, address_of, known_remotes, remove_remote
 from spade_envs.sharing.names import Renaming, read_ref
-from spade_envs.sharing.remotes import Address, Kind
+from spade_envs.sharing.remotes import Address, Kind, open_remote
 from spade_envs.sharing.remotes.address import holds_secret, masked, shown
 
 SLUGS = st.from_regex(r"[a-z0-9]{1,8}(-[a-z0-9]{1,8})?", fullmatch=True)
@@ -163,6 +163,12 @@ def test_a_password_that_cuts_its_address_short_is_refused_and_not_shown(url):
 def test_an_at_sign_in_a_path_is_no_password(url):
     assert Address.read(url).label.endswith(url.rpartition("/")[2])
     assert not holds_secret(url)
+
+
+@pytest.mark.parametrize("url", ["reference://x", "zip://x", "nosuch://x"])
+def test_a_file_system_that_wants_more_than_an_address_is_one_clear_error(url, tmp_path):
+    with pytest.raises(RemoteError, match=url), open_remote(url):
+        pass
 
 
 def test_remotes_have_names_that_belong_to_the_user(tmp_path, monkeypatch):

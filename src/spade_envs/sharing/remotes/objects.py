@@ -30,7 +30,7 @@ def open_object_remote(address: Address) -> Iterator[ObjectRemote]:
             f"{scheme}:// needs a further package ({masked(str(error), address.url)}); run: "
             f"pip install 'fsspec[{scheme}]'"
         ) from None
-    except ValueError as error:
+    except (ValueError, TypeError, KeyError, OSError) as error:  # TypeError: it wants more options
         raise RemoteError(f"{address.label}: {masked(str(error), address.url)}") from None
     yield ObjectRemote(system, str(root).rstrip("/"), address)
 
