@@ -18,6 +18,7 @@ from spade_envs.errors import ConfigError
 from spade_envs.types import Json
 from spade_train.suites.base import Suite
 from spade_train.suites.choices import FILE as QUESTIONS
+from spade_train.suites.games import SETTINGS as GAMES
 from spade_train.suites.heldout import SETTINGS as HELDOUT
 from spade_train.suites.livecodebench import FILE as RELEASE
 from spade_train.suites.maths import FILE as PROBLEMS
@@ -141,6 +142,20 @@ SUITES: Mapping[str, Entry] = MappingProxyType(
         ),
         "livecodebench": _from_file(
             "livecodebench:suite", "LiveCodeBench, programs run in the sandbox", RELEASE
+        ),
+        "textarena": Entry(
+            factory="spade_train.suites.games:textarena",
+            about="games of TextArena for one player",
+            settings=GAMES,
+            modules=("textarena",),
+            pip=(("textarena==0.7.4",),),
+        ),
+        "babyai": Entry(
+            factory="spade_train.suites.games:babyai",
+            about="levels of BabyAI, told in words",
+            settings=GAMES,
+            modules=("minigrid", "pygame"),
+            pip=(("--no-deps", "minigrid==3.2.0", "pygame>=2.4"),),
         ),
     }
 )
