@@ -98,6 +98,11 @@ def load() -> Settings:
         raw = tomllib.loads(path.read_text("utf-8"))
         found = msgspec.convert(raw, _File)
         signers = tuple(Signer(each.name, each.key, each.namespaces) for each in found.signers)
+        # A pattern such as ali* would match nothing, and whoever wrote it would not know.
+        for name in [each for signer in signers for each in signer.namespaces if each != "*"]:
+            check_namespace(name)
+        for allowed in found.namespaces:
+            check_namespace(allowed.name)
     except FileNotFoundError:
         return Settings()
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:

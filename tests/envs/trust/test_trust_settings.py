@@ -64,6 +64,8 @@ def test_a_signer_of_the_same_name_is_replaced(public):
         ),
         ('[[signers]]\nname = "a b"\nkey = "x"', "no name of a signer"),
         ("= broken", "cannot be read"),
+        ('[[namespaces]]\nname = "*"', "no namespace"),
+        ('[[namespaces]]\nname = "Alice"', "no namespace"),
     ],
 )
 def test_settings_that_cannot_be_read_trust_nobody_and_say_so(text, said):
@@ -76,6 +78,17 @@ def test_settings_that_cannot_be_read_trust_nobody_and_say_so(text, said):
     with pytest.raises(ConfigError):
         allow("alice", "")
     assert path.read_text() == text
+
+
+def test_a_pattern_for_what_a_signer_may_sign_is_refused_and_not_passed_over(public):
+    path = settings_path()
+    path.parent.mkdir(parents=True)
+    entry = f'[[signers]]\nname = "a"\nkey = "{public["alice"]}"\nnamespaces = '
+    path.write_text(f'{entry}["ali*"]\n')
+    with pytest.raises(ConfigError, match=r"'ali\*' is no namespace"):
+        load()
+    path.write_text(f'{entry}["*", "", "bob"]\n')
+    assert load().signers[0].namespaces == ("*", "", "bob")
 
 
 @pytest.mark.parametrize("name", ["Alice", "a.b", "../x", "con", "alice\n", "\u0430lice"])
