@@ -149,9 +149,11 @@ def _pool_file(out: str | None) -> Path | None:
 
 def _write(path: Path, found: Sequence[Choice], criteria: Criteria) -> None:
     """Write the ids, and for a configuration the one store that holds them."""
+    from spade_envs.cli.output import counted
     from spade_envs.errors import ConfigError
 
-    head = f"# {len(found)} environments chosen by spade-envs select: {_said(criteria)}\n"
+    number = counted(len(found), "environment")
+    head = f"# {number} chosen by spade-envs select: {_said(criteria)}\n"
     ids = [choice.record.id for choice in found]
     if path.suffix == ".txt":
         path.write_text(head + "".join(f"{each}\n" for each in ids), encoding="utf-8")
@@ -161,13 +163,16 @@ def _write(path: Path, found: Sequence[Choice], criteria: Criteria) -> None:
         raise ConfigError(f"the pool lies in {len(roots)} stores; choose one with --store")
     lines = "".join(f"  {json.dumps(each)},\n" for each in ids)
     text = (
-        f'{head}# Train on it: spade-train run THIS_FILE, with base = "a preset" above [pool].\n\n'
+        f"{head}# Name a preset (spade-train presets), then: spade-train run THIS_FILE --out RUN\n"
+        '# base = "paper-games-4b"\noverlays = ["fixed-pool"]\n\n'
         f"[pool]\nsource = {json.dumps(roots[0], ensure_ascii=False)}\nids = [\n{lines}]\n"
     )
     path.write_text(text, encoding="utf-8")
 
 
 def _said(criteria: Criteria) -> str:
+    from spade_envs.cli.output import counted
+
     parts = [
         f"success {criteria.success}" if criteria.success else "",
         f"regret {criteria.regret} over {criteria.hint} hints" if criteria.regret else "",
@@ -175,7 +180,7 @@ def _said(criteria: Criteria) -> str:
         f"kind {criteria.kind}" if criteria.kind else "",
         f"levels {', '.join(map(str, criteria.levels))}" if criteria.levels else "",
         f"player {json.dumps(criteria.policy)}" if criteria.policy else "",
-        f"at least {criteria.min_plays} plays",
+        f"at least {counted(criteria.min_plays, 'play')}",
         "whole intervals" if criteria.sure else "",
     ]
     return "; ".join(part for part in parts if part)

@@ -71,10 +71,11 @@ def test_a_pool_is_written_for_training(place, tmp_path):
         done = run(place, "--regret", ">0.1", "--out", path)
         assert (done.exit_code, done.stdout) == (0, "")
     head, *ids = listed.read_text(encoding="utf-8").splitlines()
-    assert head.startswith("# 1 environments chosen by spade-envs select: regret >0.1")
+    assert head.startswith("# 1 environment chosen by spade-envs select: regret >0.1")
     assert ids == ["spade/boat-v0"]
-    pool = tomllib.loads(settings.read_text(encoding="utf-8"))["pool"]
-    assert pool == {"source": str(place), "ids": ids}
+    written = tomllib.loads(settings.read_text(encoding="utf-8"))
+    assert written == {"overlays": ["fixed-pool"], "pool": {"source": str(place), "ids": ids}}
+    assert "spade-train presets" in settings.read_text(encoding="utf-8")
 
 
 def test_nothing_found_is_told_by_the_exit_code_and_writes_nothing(place, tmp_path):
