@@ -100,6 +100,11 @@ class Header:
         return _digest([FORMAT, *self._suite()])
 
     @property
+    def attempts(self) -> int:
+        """Attempts that were asked for last."""
+        return self.samples * min(self.tasks, self.limit or self.tasks)
+
+    @property
     def folder(self) -> str:
         """Name of its folder below that of all evaluations."""
         return f"{_slug(self.suite)}/{_slug(self.player)}-{self.digest}"

@@ -112,7 +112,7 @@ def markdown(table: Table) -> str:
     lines = [head, ["---", *("---:" for _ in table.columns)]]
     lines += [[row.name, *map(_text, row.cells)] for row in table.rows]
     rows = ["| " + " | ".join(_escaped(text) for text in line) + " |" for line in lines]
-    notes = [f"{note}  " for note in table.notes]
+    notes = [f"{_escaped(note)}  " for note in table.notes]
     return "\n".join([f"**{_escaped(table.title)}**", "", *rows, "", *notes]).rstrip()
 
 
@@ -212,6 +212,9 @@ def _cell(part: Figures | None, whole: Summary, notes: dict[str, None]) -> Cell 
         return None
     player = whole.header.player
     found = []
+    done, asked = whole.overall.attempts + whole.overall.faults, whole.header.attempts
+    if done < asked:
+        found.append(f"{done} of {asked} attempts so far")
     if part.faults and not whole.unanswered:
         found.append(f"{part.faults} faults left out")
     if part.stopped:
@@ -219,7 +222,7 @@ def _cell(part: Figures | None, whole: Summary, notes: dict[str, None]) -> Cell 
     if part.cut:
         found.append(f"{part.cut} with a reply cut at its greatest length")
     if found and part is whole.overall:
-        notes[f"{player}, {part.attempts} attempts: {', '.join(found)}."] = None
+        notes[f"{player}, {part.attempts} results: {', '.join(found)}."] = None
     return Cell(success=part.success, low=part.low, high=part.high, note="; ".join(found))
 
 
