@@ -23,6 +23,10 @@ from spade_envs.sharing.withdrawals import follow
 from spade_envs.store import EnvStore
 
 
+_MOST_KEPT = 20
+"""Notes in quarantine about paths that were not even fetched; the others are told alone."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PullOptions:
     """How to pull."""
@@ -119,8 +123,12 @@ class _Pull:
 
     def _listed(self) -> Iterator[Outcome]:
         """Yield what the listing itself refuses, or shows to be half there."""
-        for refused in self._offered.listing.refused:
-            yield self._bringer.refuse(refused, {})
+        for number, refused in enumerate(self._offered.listing.refused):
+            if number < _MOST_KEPT:
+                yield self._bringer.refuse(refused, {})
+            else:
+                note = f"{refused.reason}; {refused.mend}"
+                yield Outcome("refused", refused.where, note=note)
         for unfinished in self._offered.listing.unfinished:
             note = f"{unfinished.reason}; {unfinished.mend}"
             yield Outcome("skipped", unfinished.where, note=note)
