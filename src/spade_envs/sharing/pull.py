@@ -22,7 +22,6 @@ from spade_envs.sharing.wanted import EVERYTHING, Wanted
 from spade_envs.sharing.withdrawals import follow
 from spade_envs.store import EnvStore
 
-
 _MOST_KEPT = 20
 """Notes in quarantine about paths that were not even fetched; the others are told alone."""
 
