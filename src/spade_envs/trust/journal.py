@@ -71,6 +71,8 @@ def grouped(name: str, kind: type[T], key: str) -> Mapping[str, Sequence[T]]:
     path = state_folder() / name
     with _lock:
         try:
+            if not os.path.lexists(path):
+                return {}  # asked first: a writer may make it after a try to open it
             with path.open("rb") as stream:
                 return _grown(path, stream, kind, key)
         except (FileNotFoundError, NotADirectoryError, PermissionError):
