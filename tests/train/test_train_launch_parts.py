@@ -134,7 +134,7 @@ def test_the_view_shows_the_last_numbers_and_the_time_left():
     console = Console(width=80, record=True, file=io.StringIO())
     console.print(progress._table(1, progress._first[1] + 3.0))
     text = console.export_text()
-    assert "2 of 60, 2 min 54 s left" in text
+    assert "2 of 100, 4 min 54 s left" in text
     assert "37.5%" in text
     assert "held-out success" in text
     assert "50.0%" in text
