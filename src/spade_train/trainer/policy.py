@@ -8,8 +8,8 @@ from typing import Any
 from spade_envs.errors import ConfigError, MissingExtra
 from spade_train.config import Config
 from spade_train.config.machine import Lora, Model
-from spade_train.runs.checkpoint import Checkpoint
 from spade_train.nano.quiet import no_bars
+from spade_train.runs.checkpoint import Checkpoint
 
 
 def load_policy(config: Config) -> tuple[Any, Any]:

@@ -20,8 +20,8 @@ from safetensors.torch import load_file, safe_open, save_file
 from torch.distributed.tensor import DTensor, distribute_tensor
 
 from spade_train.errors import StateError
-from spade_train.runs.checkpoint import Checkpoint, Stage
 from spade_train.nano.quiet import no_bars
+from spade_train.runs.checkpoint import Checkpoint, Stage
 
 POLICY = "policy"
 _OPTIMIZER = "optimizer.safetensors"
