@@ -179,7 +179,7 @@ class _Night:
     def note(self, state: Progress) -> None:
         """Keep and show how far the run is."""
         self.state = state
-        self._live.show(state)
+        self._live.report(state)
 
     def run(self, outcomes: Iterator[Record | Rejection], count: int | None) -> None:
         """Print the outcomes as they come, then what became of all; exit if interrupted."""

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from spade_envs.cli.bar import Bar
 
 if TYPE_CHECKING:
     from spade_envs.design.clients import Price
@@ -12,34 +13,16 @@ if TYPE_CHECKING:
 _CAUSES = 6
 
 
-class LiveRun:
+class LiveRun(Bar):
     """A bar and two lines on stderr, as a context manager; silent where stderr is no terminal."""
 
     def __init__(self, count: int | None, price: Price | None) -> None:
-        from spade_envs.cli.output import progress
-
+        super().__init__("certified", count)
         self._price = price
-        self._bar: Any = progress(count, "certified")
 
-    def __enter__(self) -> LiveRun:
-        self._bar.__enter__()
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self._bar.__exit__(kind, error, trace)
-
-    def show(self, state: Progress) -> None:
+    def report(self, state: Progress) -> None:
         """Show how far the run is."""
-        self._bar.update(
-            self._bar.task_ids[0],
-            completed=state.accepted,
-            description=describe(state, self._price),
-        )
+        self.update(completed=state.accepted, description=describe(state, self._price))
 
 
 def describe(state: Progress, price: Price | None) -> str:

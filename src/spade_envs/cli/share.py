@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from spade_envs.cli.bar import Bar
 from spade_envs.cli.select import Range
 from spade_envs.cli.stores import json_option, store_option, writable_store
-from spade_envs.cli.transfers import Bar, echo_transfers, told
+from spade_envs.cli.transfers import echo_transfers, told
 
 if TYPE_CHECKING:
     from spade_envs.sharing import Wanted

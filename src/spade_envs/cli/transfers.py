@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -11,31 +10,6 @@ if TYPE_CHECKING:
     from spade_envs.sharing.outcome import Kind
 
 _COUNTED: tuple[Kind, ...] = ("new", "same", "kept", "withdrawn", "conflict", "refused", "skipped")
-
-
-class Bar:
-    """A bar on stderr, as a context manager; silent where stderr is no terminal."""
-
-    def __init__(self, label: str) -> None:
-        from spade_envs.cli.output import progress
-
-        self._bar: Any = progress(None, label)
-
-    def __enter__(self) -> Bar:
-        self._bar.__enter__()
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self._bar.__exit__(kind, error, trace)
-
-    def show(self, done: int, total: int) -> None:
-        """Show how many versions are done."""
-        self._bar.update(self._bar.task_ids[0], completed=done, total=total)
 
 
 def told(way: str, transfer: Transfer, *, dry_run: bool) -> None:
