@@ -1,14 +1,18 @@
 """Servers that answer anything but what the protocol says."""
 
+import contextlib
 import json
+import socket
 import threading
 import time
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from types import SimpleNamespace
 
 import httpx2
 import pytest
 
+from envs.design import chat_server
 from spade_envs.design.clients import bounds, open_policy
 from spade_envs.design.clients.replies import NoReply
 from spade_envs.errors import ClientError, ConfigError
@@ -214,11 +218,76 @@ def test_what_is_no_url_is_wrong_usage(url):
         open_policy(url)
 
 
+@contextmanager
+def sending_raw(pieces):
+    """Give the URL of a server that answers one connection with bytes that may be no HTTP."""
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+
+        def answer():
+            with contextlib.suppress(OSError):
+                handle, _ = listening.accept()
+                with handle:
+                    for data in pieces:
+                        handle.sendall(data)
+
+        thread = threading.Thread(target=answer, daemon=True)
+        thread.start()
+        yield f"http://127.0.0.1:{listening.getsockname()[1]}/v1"
+        listening.shutdown(socket.SHUT_RDWR)
+        thread.join()
+
+
+OK = b"HTTP/1.1 200 OK\r\n"
+CHUNKED = OK + b"Content-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
+
+
+@pytest.mark.parametrize(
+    ("begins", "goes_on"),
+    [
+        (OK, b"X-A: b\r\n"),
+        (b"", b"HTTP/1.1 103 Early Hints\r\n\r\n"),
+        (CHUNKED + b"5;", b"a"),
+        (CHUNKED + b"0\r\n", b"X-A: b\r\n"),
+    ],
+)
+def test_a_head_or_a_frame_that_trickles_on_is_given_up(begins, goes_on):
+    def pieces():
+        yield begins
+        yield from drip(goes_on)
+
+    with sending_raw(pieces()) as url, pytest.raises(ClientError, match="did not end in time"):
+        ask(url, timeout_s=0.3)
+
+
+def test_a_head_without_an_end_is_given_up_at_once(monkeypatch):
+    monkeypatch.setattr(bounds, "MAX_HEAD_BYTES", 20_000)
+    notes = flood(b"HTTP/1.1 100 Continue\r\n\r\n" * 1000)
+    with sending_raw(notes) as url, pytest.raises(ClientError, match="head of its reply is longer"):
+        ask(url)
+
+
+def test_a_connection_that_is_used_again_begins_a_new_time(monkeypatch):
+    monkeypatch.setattr(chat_server.Handler, "protocol_version", "HTTP/1.1")
+    now, connections = [0.0], []
+    monkeypatch.setattr(bounds, "time", SimpleNamespace(monotonic=lambda: now[0]))
+    with chat_server.serving() as server:
+        server.verify_request = lambda *peer: connections.append(peer) or True
+        policy = open_policy(f"{server.url}#m1", stream=False, timeout_s=30.0, max_retries=0)
+        for seed in (1, 2):
+            now[0] += 40
+            found = policy.complete(CHAT, seed=seed, max_tokens=9, temperature=0)
+            assert found.text == f"seed {seed}"
+    assert len(connections) == 1
+
+
 def test_what_an_error_says_is_read_even_if_it_comes_late():
     def hook(status, timeout_s):
         body = httpx2.ByteStream(b"why")
-        response = httpx2.Response(status, stream=body, request=httpx2.Request("POST", "http://x"))
-        bounds.bounding(timeout_s)(response)
+        request = httpx2.Request("POST", "http://x")
+        response = httpx2.Response(status, stream=body, request=request)
+        both_hooks = bounds.Bounds(timeout_s)
+        both_hooks.asking(request)
+        both_hooks.answered(response)
         return response
 
     assert hook(401, -1.0).read() == b"why"

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from spade_envs.design.clients.base import CompletionRequest, complete_one
-from spade_envs.design.clients.bounds import bounding
+from spade_envs.design.clients.bounds import Bounds
 from spade_envs.design.clients.cuts import Cuts
 from spade_envs.design.clients.guided import guide
 from spade_envs.design.clients.pace import Pace
@@ -65,7 +65,7 @@ class OpenAICompatiblePolicy:
         base_url: such as `http://localhost:8000/v1`; None for the SDK's own server.
         model: what to ask for; the first model that the server lists if None.
         api_key: the SDK reads OPENAI_API_KEY if None; a server at `base_url` may need none.
-        timeout_s: limit for one reply from first to last byte, > 0.
+        timeout_s: limit for one reply, from its request to the last byte, > 0.
         stall_timeout_s: longest silence within a streamed reply, its beginning included, > 0.
         max_retries: further tries of one request, >= 0.
         concurrency: requests in flight at once, >= 1.
@@ -119,7 +119,7 @@ class OpenAICompatiblePolicy:
             "default_headers": {"Accept-Encoding": "identity"},
         }
         if client is None:
-            hooks = {"response": [bounding(timeout_s)]}
+            hooks = Bounds(timeout_s).hooks
             settings["http_client"] = self._sdk.DefaultHttpxClient(event_hooks=hooks)
         try:
             self._client = client or self._sdk.OpenAI(api_key=api_key, **settings)
