@@ -47,6 +47,11 @@ _DECODING = ("samples", "temperature", "max_tokens", "max_turns", "context_token
 @click.option("--max-tokens", type=click.IntRange(1), help="Greatest length of one reply.")
 @click.option("--max-turns", type=click.IntRange(1), help="Replies in one attempt.")
 @click.option("--context-tokens", type=click.IntRange(1), help="Greatest length of one attempt.")
+@click.option(
+    "--dtype",
+    type=click.Choice(["float32", "bfloat16", "float16"]),
+    help="Of the weights of a checkpoint. [default: as they are]",
+)
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True)
 @click.option("--live", type=click.IntRange(1), default=32, show_default=True, help="At once.")
 @click.option("--workers", type=click.IntRange(1), default=1, help="Processes of a suite.")
@@ -90,7 +95,12 @@ def eval_command(
             suite = open_suite(each, given, workers=options["workers"])
             try:
                 players = _players(
-                    policies, server, name, suite.decoding, floors=not options["no_floors"]
+                    policies,
+                    server,
+                    name,
+                    suite.decoding,
+                    dtype=options["dtype"],
+                    floors=not options["no_floors"],
                 )
                 found += _evaluate(suite, players, out, options)
             finally:
@@ -115,6 +125,7 @@ def _players(
     name: str | None,
     decoding: Decoding,
     *,
+    dtype: str | None,
     floors: bool,
 ) -> list[Player]:
     from spade_train.evaluate.players import FLOORS, model_spec, open_player, scripted
@@ -124,20 +135,25 @@ def _players(
     for spec in wanted:
         player = scripted(spec)
         if player is None:
-            policy, cuts = _model(model_spec(spec), server, decoding)
-            player = open_player(spec, policy=policy, name=name or "", cuts=cuts)
+            policy, cuts = _model(model_spec(spec), server, decoding, dtype)
+            player = open_player(spec, policy=policy, name=name or "", cuts=cuts, dtype=dtype)
         players.append(player)
     return players
 
 
-def _model(spec: str, server: dict[str, Any], decoding: Decoding) -> tuple[Policy, bool]:
+def _model(
+    spec: str, server: dict[str, Any], decoding: Decoding, dtype: str | None
+) -> tuple[Policy, bool]:
     """Return a model, and whether it draws from the tokens that the decoding allows alone."""
     from spade_envs.design.clients import open_policy
 
     named = (("top_p", decoding.top_p), ("top_k", decoding.top_k))
     cuts: dict[str, Any] = {key: value for key, value in named if value is not None}
     if spec.startswith(("hf:", "vllm:")) and not any(server.values()):
-        return open_policy(spec, **cuts), True
+        kind = {} if dtype is None else {"dtype": dtype}
+        return open_policy(spec, **cuts, **kind), True
+    if dtype is not None:
+        raise click.UsageError(f"--dtype is about checkpoints, and {spec} is none: leave it out")
     if spec.startswith(("http://", "https://")):
         return open_model(spec, **server, **cuts), True
     return open_model(spec, **server), not cuts

@@ -231,7 +231,12 @@ def scripted(spec: str) -> Player | None:
 
 
 def open_player(
-    spec: str, *, policy: Policy | None = None, name: str = "", cuts: bool = False
+    spec: str,
+    *,
+    policy: Policy | None = None,
+    name: str = "",
+    cuts: bool = False,
+    dtype: str | None = None,
 ) -> Player:
     """Return the player that a spec names.
 
@@ -241,6 +246,7 @@ def open_player(
         policy: the model that the spec names, if it is open already.
         name: of its row.
         cuts: whether `policy` was opened with the cuts of the decoding.
+        dtype: in which the weights of a checkpoint compute, such as `float32`; their own if None.
 
     Raises:
         ConfigError: there is no such player.
@@ -250,8 +256,9 @@ def open_player(
     if found is not None:
         return found
     model = model_spec(spec)
-    opened = policy or open_policy(model)
-    return PolicyPlayer(opened, name=name, identity=_identity(model), cuts=cuts)
+    kind: dict[str, Json] = {} if dtype is None else {"dtype": dtype}
+    opened = policy or open_policy(model, **kind)
+    return PolicyPlayer(opened, name=name, identity=_identity(model) | kind, cuts=cuts)
 
 
 def model_spec(spec: str) -> str:

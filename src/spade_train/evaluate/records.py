@@ -15,14 +15,14 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 
 from spade_envs.errors import ConfigError
 from spade_envs.manifest.canonical import canonical_json
 from spade_envs.store.files import replace_file
-from spade_envs.types import Json
+from spade_envs.types import Json, Message
 from spade_train.errors import StateError
 from spade_train.runs.jsonl import JsonLines
 from spade_train.suites.base import Fault
@@ -63,6 +63,15 @@ class Record:
     def key(self) -> tuple[str, int]:
         """Which attempt it is."""
         return self.task, self.sample
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Said:
+    """One line of the transcripts."""
+
+    task: str
+    sample: int
+    messages: list[tuple[Literal["system", "user", "assistant", "tool"], str]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -164,6 +173,27 @@ def read_records(path: Path) -> Iterator[Record]:
             raise StateError(f"{path / RECORDS}: line {number} is no record: {error}") from error
         found[record.key] = record
     yield from found.values()
+
+
+def read_transcripts(path: Path) -> dict[tuple[str, int], tuple[Message, ...]]:
+    """Return the conversations of a folder by task and sample; empty if none were kept.
+
+    Raises:
+        StateError: a whole line is no conversation.
+    """
+    try:
+        lines = (path / TRANSCRIPTS).read_bytes().split(b"\n")
+    except FileNotFoundError:
+        return {}
+    found: dict[tuple[str, int], tuple[Message, ...]] = {}
+    for number, line in enumerate(lines[:-1], 1):
+        try:
+            said = msgspec.convert(json.loads(line), _Said)
+        except (msgspec.ValidationError, ValueError, RecursionError) as error:
+            where = f"{path / TRANSCRIPTS}: line {number}"
+            raise StateError(f"{where} is no conversation: {error}") from error
+        found[said.task, said.sample] = tuple(Message(*pair) for pair in said.messages)
+    return found
 
 
 def read_header(path: Path) -> Header:

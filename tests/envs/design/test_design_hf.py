@@ -105,6 +105,11 @@ def test_cuts_leave_no_token_outside_and_every_one_inside():
     assert kept(top_k=2, top_p=0.5) == [False, True, False, False]
 
 
+@pytest.mark.parametrize(("asked", "kind"), [({}, "float32"), ({"dtype": "bfloat16"}, "bfloat16")])
+def test_weights_compute_as_asked(folder, asked, kind):
+    assert open_policy(f"hf:{folder}", device="cpu", **asked)._model.dtype is getattr(torch, kind)
+
+
 def test_prompts_that_do_not_fit(folder):
     designer = open_policy(f"hf:{folder}", device="cpu")
     answers = designer.complete_many([request("a " * 80, 1), request("b", 2)])

@@ -25,6 +25,7 @@ class HfPolicy:
         revision: commit or tag of a hub model.
         device: such as `cpu` or `cuda`; the best available one if None.
         batch_size: rows sampled together, >= 1.
+        dtype: of the weights, such as `float32`; that of the files if `auto`.
         top_p: part of the likeliest tokens to draw from, in (0, 1].
         top_k: number of the likeliest tokens to draw from, >= 1.
         trust_remote_code: whether to run code that comes with the model; off unless you know it.
@@ -37,6 +38,7 @@ class HfPolicy:
         revision: str | None = None,
         device: str | None = None,
         batch_size: int = 8,
+        dtype: str = "auto",
         top_p: float | None = None,
         top_k: int | None = None,
         trust_remote_code: bool = False,
@@ -57,7 +59,7 @@ class HfPolicy:
         try:
             self._tokenizer = transformers.AutoTokenizer.from_pretrained(model, **source)
             self._model = transformers.AutoModelForCausalLM.from_pretrained(
-                model, dtype="auto", **source
+                model, dtype=dtype, **source
             )
         except (OSError, ValueError) as error:
             raise ConfigError(f"cannot load the model {model!r}: {error}") from error
