@@ -21,8 +21,9 @@ quickstart: $(VENV)/.ready
 	@echo "environments: $(BIN)/spade-envs list --store $(STORE); $(BIN)/spade-envs play ID --store $(STORE)"
 	$(BIN)/spade-train quickstart --out $(RUN) --minutes $(MINUTES)
 
+# One thread of torch for each of the two processes: more of them wait for one another.
 test: $(VENV)/.ready
-	$(BIN)/python -m pytest -n 2 --dist loadfile
+	OMP_NUM_THREADS=1 OMP_WAIT_POLICY=PASSIVE $(BIN)/python -m pytest -n 2 --dist loadfile
 
 # vLLM on the CPU, in an environment of its own: minutes to build, minutes to run.
 test-vllm: $(VENV_VLLM)/.ready

@@ -66,7 +66,10 @@ def test_nothing_is_left_behind_by_an_interrupt_or_a_kill(tmp_path):
         with orphans() as left:
             quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
             with subprocess.Popen(command, start_new_session=True, **quiet) as started:
-                time.sleep(2.5)
+                until = time.monotonic() + 60
+                while not descendants(started.pid) and time.monotonic() < until:
+                    time.sleep(0.1)
+                time.sleep(1.0)
                 busy = len(descendants(started.pid))
                 started.send_signal(number)
         assert (busy > 0, left) == (True, []), number
