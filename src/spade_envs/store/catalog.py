@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
-from spade_envs.store.index import IndexLine
+from spade_envs.store.index import IndexLine, order_of
+from spade_envs.store.insertion import insert
+from spade_envs.store.layout import CATALOG
 
 _MARKDOWN = re.compile(r"([\\`*_{}\[\]<>()#|!~])")
 _HEAD = """# Environments
@@ -19,6 +22,20 @@ Derived from the manifests by `spade-envs reindex`; edits here are lost.
 def render(lines: list[IndexLine]) -> bytes:
     """Return the catalogue of these versions."""
     return f"{_HEAD}{''.join(_row(line) for line in lines)}".encode("utf-8", "replace")
+
+
+def insert_row(root: Path, line: IndexLine) -> bool:
+    """Put one more version into the catalogue; False if that must be made anew.
+
+    Raises:
+        StorageError: the disk failed.
+    """
+    row = _row(line).encode("utf-8", "replace")
+    return insert(root, CATALOG, row, _order, at=len(_HEAD.encode()))
+
+
+def _order(row: bytes) -> tuple[str, int]:
+    return order_of(row.decode().removeprefix("| `").partition("`")[0])
 
 
 def _row(line: IndexLine) -> str:

@@ -15,10 +15,11 @@ from spade_envs.errors import Corrupt, NotCertified, StorageError, StoreError, W
 from spade_envs.ids import EnvId
 from spade_envs.manifest.canonical import FileStamp, decode_report, digest_of, stamp
 from spade_envs.store import index, layout
-from spade_envs.store.catalog import render
+from spade_envs.store.catalog import insert_row, render
 from spade_envs.store.discovery import default_path, is_shipped
 from spade_envs.store.files import now_ns, read_file, replace_file
 from spade_envs.store.gc import sweep_staging
+from spade_envs.store.insertion import is_large
 from spade_envs.store.lookup import find
 from spade_envs.store.read import Version, check_report, read_source, read_tombstone, read_version
 from spade_envs.types import EnvSource, Interface, Json, Record, Rejection, Report
@@ -222,7 +223,7 @@ class EnvStore:
         )
         env_id = publish.publish(self.root, item, name)
         if refresh:
-            self.refresh()
+            self._note(env_id)
         return self.get(str(env_id))
 
     def renew(
@@ -343,6 +344,20 @@ class EnvStore:
             self._write_derived(index.load(self.root, strict=True), begun_ns)
         except StorageError as error:
             logger.warning("index and catalogue stay behind, which only costs time: %s", error)
+
+    def _note(self, env_id: EnvId) -> None:
+        """Bring index and catalogue up to date with one more version; see `store.insertion`."""
+        if not (is_large(self.root, layout.INDEX) and self._inserted(env_id)):
+            self.refresh()
+
+    def _inserted(self, env_id: EnvId) -> bool:
+        try:
+            line = index.derive(self.root, env_id, strict=True)
+            return bool(
+                line and index.insert_line(self.root, line) and insert_row(self.root, line)
+            )
+        except StorageError:
+            return False
 
     def _write_derived(self, lines: list[index.IndexLine], scanned_at_ns: int) -> int:
         index.write_index(self.root, lines, scanned_at_ns=scanned_at_ns)

@@ -290,6 +290,18 @@ def append_file(root: Path, target: Path, data: bytes) -> None:
             os.close(handle)
 
 
+def open_to_add(root: Path, target: Path) -> int:
+    """Open a file to be added to, made if it is not there, and return its descriptor.
+
+    Raises:
+        Corrupt: a part of the path is a link.
+        StorageError: the disk failed.
+    """
+    refuse_links(root, *target.relative_to(root).parts)
+    with told("written", target):
+        return os.open(target, _ADD_FLAGS, 0o644)
+
+
 def append_shared(root: Path, target: Path, data: bytes) -> None:
     """Add one line to a file of a cache, to which others may add as well; it may be lost or torn.
 
@@ -417,7 +429,7 @@ def exchange_folder(
 
     def act(stage: Path) -> None:
         folder = _filled(stage, files)
-        _exchange(folder, target)
+        exchange(folder, target)
         try:
             # Others may have added to the folder until this moment, a tombstone for example.
             path = folder.relative_to(root).as_posix()
@@ -426,7 +438,7 @@ def exchange_folder(
                     root, target / name, read_file(root, f"{path}/{name}", max_bytes=1 << 20)
                 )
         except (OSError, StoreError):
-            _exchange(folder, target)
+            exchange(folder, target)
             raise
 
     _in_staging(root, target, act)
@@ -437,7 +449,13 @@ def exchange_folder(
 _AT_FDCWD, _RENAME_EXCHANGE = -100, 2
 
 
-def _exchange(one: Path, other: Path) -> None:
+def exchange(one: Path, other: Path) -> None:
+    """Let two files or folders of one file system change places, at once.
+
+    Raises:
+        StoreError: this system or file system cannot.
+        OSError: the disk failed, or one of them is not there.
+    """
     import ctypes
 
     rename = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None)

@@ -15,6 +15,7 @@ import msgspec
 from spade_envs.errors import Corrupt, FormatTooNew, NotFound, StorageError
 from spade_envs.ids import NAMESPACE, EnvId
 from spade_envs.store.files import read_file, replace_file, set_time
+from spade_envs.store.insertion import insert
 from spade_envs.store.layout import INDEX, MAX_INDEX_BYTES, scan
 from spade_envs.store.read import clean_line, read_tombstone, read_version
 from spade_envs.types import EnvKind, Record
@@ -161,7 +162,27 @@ def read_index(root: Path) -> dict[str, IndexLine] | None:
 
 def encode(lines: list[IndexLine]) -> bytes:
     """Return the bytes of an index of these lines."""
-    return b"".join(msgspec.json.encode(line, order="sorted") + b"\n" for line in lines)
+    return b"".join(map(_row, lines))
+
+
+def _row(line: IndexLine) -> bytes:
+    return msgspec.json.encode(line, order="sorted") + b"\n"
+
+
+def insert_line(root: Path, line: IndexLine) -> bool:
+    """Put one more line into the index; False if that must be made anew.
+
+    Raises:
+        StorageError: the disk failed.
+    """
+    return insert(root, INDEX, _row(line), _order_of_row, at=0)
+
+
+def _order_of_row(row: bytes) -> tuple[str, int]:
+    try:
+        return order(_DECODER.decode(row))
+    except msgspec.DecodeError as error:
+        raise ValueError(str(error)) from None
 
 
 def write_index(root: Path, lines: list[IndexLine], *, scanned_at_ns: int) -> None:
@@ -182,5 +203,10 @@ def write_index(root: Path, lines: list[IndexLine], *, scanned_at_ns: int) -> No
 
 def order(line: IndexLine) -> tuple[str, int]:
     """Return what lines are sorted by: name, then number."""
-    name, _, version = line.id.rpartition("-v")
+    return order_of(line.id)
+
+
+def order_of(env_id: str) -> tuple[str, int]:
+    """Return what ids are sorted by, as `order` does; ValueError if it has no number."""
+    name, _, version = env_id.rpartition("-v")
     return name, int(version)

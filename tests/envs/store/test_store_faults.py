@@ -13,7 +13,7 @@ from envs.store.test_store_strategies import hint
 from spade_envs.cli.main import MACHINERY, exit_code
 from spade_envs.errors import StorageError, Withdrawn
 from spade_envs.pipeline.ledger import Ledger, Line
-from spade_envs.store import cache, files, open_store, strategies
+from spade_envs.store import cache, files, insertion, open_store, strategies
 from spade_envs.store.gc import Policy, collect
 from spade_envs.store.plays import PlayReader, Plays, PlayWriter
 from spade_envs.types import Rejection
@@ -48,6 +48,12 @@ def publish_next(store):
 
 def publish_again(store):
     assert add(store, 0, name="maze").id == "spade/maze-v0"
+
+
+def publish_in_a_large_store(store):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(insertion, "LEAST_BYTES", 0)
+        publish(store)
 
 
 def withdraw(store):
@@ -102,6 +108,7 @@ OPERATIONS = (
     publish,
     publish_next,
     publish_again,
+    publish_in_a_large_store,
     withdraw,
     renew,
     reindex,
@@ -169,7 +176,7 @@ def test_a_failure_at_any_step_loses_nothing_and_names_the_mend(base, tmp_path, 
 @pytest.mark.parametrize("name", ["disk full", "full for a moment", "rename fails"])
 def test_a_withdrawal_during_a_renewal_outlives_any_failure(base, tmp_path, monkeypatch, name):
     """The tombstone lands in the folder that the renewal is about to replace."""
-    exchange = files._exchange
+    exchange = files.exchange
     for step in range(MOST_STEPS):
         root = tmp_path / str(step)
         shutil.copytree(base, root)
@@ -184,7 +191,7 @@ def test_a_withdrawal_during_a_renewal_outlives_any_failure(base, tmp_path, monk
                 files.os = disk
             exchange(one, other)
 
-        monkeypatch.setattr(files, "_exchange", withdrawn_then_exchanged)
+        monkeypatch.setattr(files, "exchange", withdrawn_then_exchanged)
         failing, refused = on(FailingDisk(FAULTS[name], step)), (StorageError, Withdrawn)
         with failing as disk, contextlib.suppress(*refused):
             renew(store)

@@ -138,14 +138,14 @@ def test_links_are_removed_and_never_followed(store, tmp_path):
 def test_a_tombstone_that_a_killed_renewal_took_away_is_put_back(store, monkeypatch):
     """The worst moment: withdrawn while it is renewed, and the renewing writer then dies."""
     record = store.get("spade/maze-v1")
-    real = files._exchange
+    real = files.exchange
 
     def withdrawn_then_killed(one, other):
         store.withdraw(record.id, "found wrong")
         real(one, other)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(files, "_exchange", withdrawn_then_killed)
+    monkeypatch.setattr(files, "exchange", withdrawn_then_killed)
     monkeypatch.setattr(files.shutil, "rmtree", lambda path, ignore_errors=False: None)
     with pytest.raises(KeyboardInterrupt):
         store.renew(record, report_of(source_of(1)), title="Another")

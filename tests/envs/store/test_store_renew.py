@@ -85,13 +85,13 @@ def test_only_the_same_content_is_renewed(store, record):
 
 
 def test_a_withdrawal_meanwhile_is_not_lost(store, record, monkeypatch):
-    exchange = files._exchange
+    exchange = files.exchange
 
     def first_withdrawn(one, other):
         (other / "WITHDRAWN.json").write_text('{"at": "2026-01-02T03:04:05Z", "reason": "leaks"}')
         exchange(one, other)
 
-    monkeypatch.setattr(files, "_exchange", first_withdrawn)
+    monkeypatch.setattr(files, "exchange", first_withdrawn)
     with pytest.raises(Withdrawn, match="leaks"):
         store.renew(record, newer())
     assert [line.withdrawn is not None for line in store.records()] == [True]

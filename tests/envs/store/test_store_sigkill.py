@@ -1,8 +1,9 @@
 """Real writers, really killed, whatever they are doing: nothing acknowledged is lost.
 
 Three processes at a time work on one store and are killed at a moment of chance: they publish,
-withdraw, correct texts, sweep, rebuild the index and pull from another store. Sweeping is as
-reckless as it can be: it takes every staging folder, those of its rivals at work included.
+withdraw, correct texts, sweep, rebuild the index and pull from another store. Every second one
+treats the store as a large one. Sweeping is as reckless as it can be: it takes every staging
+folder, those of its rivals at work included.
 """
 
 import os
@@ -16,7 +17,7 @@ from envs.store.kit import add, report_of, source_of
 from spade_envs.errors import StoreError
 from spade_envs.sharing.names import Renaming
 from spade_envs.sharing.pull import PullOptions, pull
-from spade_envs.store import open_store
+from spade_envs.store import insertion, open_store
 from spade_envs.store.gc import Policy, collect
 
 WRITERS = 3
@@ -86,6 +87,7 @@ def spawn(root, far, start):
     pid = os.fork()
     if pid == 0:
         try:
+            insertion.LEAST_BYTES = 0 if start // 10_000 % 2 else insertion.LEAST_BYTES
             Writer(root, far, start, writing).work()
         finally:
             os._exit(1)
