@@ -97,9 +97,7 @@ def opened(model: str) -> dict[str, Player]:
     """Return the model as a player of each engine, in float32."""
     found = {}
     for name, scheme in ENGINES.items():
-        # One row at a time, so that no padding touches the scores of a shorter prompt.
-        alone = {"batch_size": 1} if scheme == "hf" else {}
-        policy = open_policy(f"{scheme}:{model}", dtype="float32", **alone)
+        policy = open_policy(f"{scheme}:{model}", dtype="float32")
         found[name] = open_player(
             f"{scheme}:{model}", policy=policy, name=name, cuts=True, dtype="float32"
         )

@@ -137,10 +137,15 @@ class Engine:
 @pytest.fixture
 def fake_vllm(monkeypatch):
     fake, sampling = ModuleType("vllm"), ModuleType("vllm.sampling_params")
+    platforms = ModuleType("vllm.platforms")
+    platforms.current_platform = SimpleNamespace(is_cpu=lambda: fake.on_cpu)
+    fake.on_cpu = False
     fake.LLM, fake.SamplingParams = Engine, SimpleNamespace
     sampling.StructuredOutputsParams = SimpleNamespace
     monkeypatch.setitem(sys.modules, "vllm", fake)
     monkeypatch.setitem(sys.modules, "vllm.sampling_params", sampling)
+    monkeypatch.setitem(sys.modules, "vllm.platforms", platforms)
+    return fake
 
 
 def asked(text="u", seed=7):
@@ -162,6 +167,15 @@ def test_vllm_in_this_process(fake_vllm):
     assert params.structured_outputs.regex == BLOCK_REGEX
     with pytest.raises(ConfigError, match="no such model"):
         open_policy("vllm:broken")
+
+
+def test_vllm_on_a_cpu_compiles_nothing_and_cuts_no_prompt_unless_told(fake_vllm):
+    fake_vllm.on_cpu = True
+    open_policy("vllm:x", dtype="float32")
+    whole = {"enforce_eager": True, "enable_chunked_prefill": False}
+    assert Engine.made[-1].settings == {"model": "x", "dtype": "float32", **whole}
+    open_policy("vllm:x", enforce_eager=False)
+    assert Engine.made[-1].settings["enforce_eager"] is False
 
 
 def test_without_vllm(monkeypatch):

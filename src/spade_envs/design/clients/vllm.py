@@ -12,6 +12,12 @@ from spade_envs.design.clients.thinking import split_thinking
 from spade_envs.errors import ClientError, ConfigError, MissingExtra
 from spade_envs.types import Completion, Message
 
+_ON_CPU: dict[str, Any] = {
+    "enforce_eager": True,  # compiling takes minutes
+    # After a part of a prompt vLLM turns a row's generator back, which those of CPUs cannot do.
+    "enable_chunked_prefill": False,
+}
+
 
 class VllmPolicy:
     """Samples with vLLM, which batches by itself; rows have seeds of their own.
@@ -21,7 +27,8 @@ class VllmPolicy:
         guided: whether the answer is bound to one fenced Python block.
         top_p: part of the likeliest tokens to draw from, in (0, 1].
         top_k: number of the likeliest tokens to draw from, >= 1.
-        engine: further settings of `vllm.LLM`, such as `max_model_len`.
+        engine: further settings of `vllm.LLM`, such as `max_model_len`; on CPUs it neither
+            compiles nor cuts prompts into parts unless told.
     """
 
     def __init__(
@@ -36,8 +43,11 @@ class VllmPolicy:
         self._cuts = Cuts(top_p=top_p, top_k=top_k).fields()
         try:
             import vllm
+            from vllm.platforms import current_platform
         except ImportError:
             raise MissingExtra("vllm", "vllm") from None
+        if current_platform.is_cpu():
+            engine = _ON_CPU | engine
         self._vllm, self._name, self._guided = vllm, model.rstrip("/").rpartition("/")[2], guided
         try:
             self._llm = vllm.LLM(model=model, **engine)
