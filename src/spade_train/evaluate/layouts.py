@@ -53,6 +53,38 @@ class Layout:
 _RG = r"reasoning-gym(-hard)?"
 _ACE = r"acebench(-agent|-en)?"
 
+_BFCL = "bfcl-single-turn"
+
+
+def _bfcl(title: str, *parts: tuple[Column, float]) -> Column:
+    """Return a column whose weights are those of its parts divided by their sum."""
+    whole = sum(weight for _, weight in parts)
+    weighted = tuple((part, weight / whole) for part, weight in parts)
+    return Column(title=title, parts=weighted, averaged=False)
+
+
+def _leaf(group: str) -> Column:
+    return Column(title=group, suite=_BFCL, group=group)
+
+
+BFCL_LIVE = {
+    "live_simple": 258,
+    "live_multiple": 1053,
+    "live_parallel": 16,
+    "live_parallel_multiple": 24,
+}
+"""Weights of the live categories: their numbers of tasks. Source: `eval_runner_helper` upstream."""
+
+_SIMPLE = _bfcl("simple", *((_leaf(f"simple_{x}"), 1) for x in ("python", "java", "javascript")))
+_NON_LIVE = _bfcl(
+    "BFCL-v4 non-live",
+    *((c, 1) for c in (_SIMPLE, *map(_leaf, ("multiple", "parallel", "parallel_multiple")))),
+)
+_LIVE = _bfcl("BFCL-v4 live", *((_leaf(name), count) for name, count in BFCL_LIVE.items()))
+_IRRELEVANCE = _bfcl(
+    "BFCL-v4 irrelevance", (_leaf("irrelevance"), 1), (_leaf("live_irrelevance"), 1)
+)
+
 _NORMAL = Column(title="ACE-Normal", suite=_ACE, group="normal", averaged=False)
 _SPECIAL = Column(title="ACE-Special", suite=_ACE, group="special", averaged=False)
 _AGENT = Column(
@@ -81,6 +113,9 @@ LAYOUTS: Mapping[str, Layout] = {
     "tool-use": Layout(
         title="Tool use",
         columns=(
+            _NON_LIVE,
+            _LIVE,
+            _IRRELEVANCE,
             Column(title="BFCL-v4 multi-turn", suite=r"bfcl(-v4)?(-multi-turn)?"),
             Column(title="Tau2-Retail", suite=r"tau2(-retail)?", group="retail"),
             Column(title="Tau2-Airline", suite=r"tau2(-airline)?", group="airline"),

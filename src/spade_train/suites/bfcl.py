@@ -90,10 +90,9 @@ class BfclMultiTurn:
             "prompt": "upstream default for prompted models",
             "steps": _STEP_LIMIT,
         }
-        self._home = _home()
         self._backend = Backend()
-        found = {c: _entries(self._home, c) for c in categories}
-        mixed = [found[c][i] for i in _order(found) for c in categories if i < len(found[c])]
+        found = {c: _entries(home(), c) for c in categories}
+        mixed = [found[c][i] for i in order(found) for c in categories if i < len(found[c])]
         self._entries = {entry.id: entry for entry in mixed}
         self._opened = 0
 
@@ -319,8 +318,12 @@ def _endless(call: Call) -> str | None:
     return None
 
 
-def _home() -> Path:
-    """Return where the package lies, without importing what it does at import."""
+def home() -> Path:
+    """Return where the package lies, without importing what it does at import.
+
+    Raises:
+        ConfigError: it is not installed.
+    """
     found = importlib.util.find_spec("bfcl_eval")
     if found is None or not found.submodule_search_locations:
         raise ConfigError(
@@ -333,9 +336,9 @@ def _entries(home: Path, category: str) -> list[Entry]:
     data, name = home / "data", f"BFCL_v4_multi_turn_{category}.json"
     documents = importlib.import_module("bfcl_eval.constants.executable_backend_config")
     files: Mapping[str, str] = documents.MULTI_TURN_FUNC_DOC_FILE_MAPPING
-    described = {c: _lines(data / "multi_turn_func_doc" / file) for c, file in files.items()}
-    truths = {line["id"]: line["ground_truth"] for line in _lines(data / "possible_answer" / name)}
-    return [_entry(raw, truths[raw["id"]], described) for raw in _lines(data / name)]
+    described = {c: lines(data / "multi_turn_func_doc" / file) for c, file in files.items()}
+    truths = {line["id"]: line["ground_truth"] for line in lines(data / "possible_answer" / name)}
+    return [_entry(raw, truths[raw["id"]], described) for raw in lines(data / name)]
 
 
 def _entry(
@@ -350,11 +353,16 @@ def _entry(
     return Entry(raw, tuple(tuple(calls) for calls in truth), shown, late)
 
 
-def _lines(path: Path) -> list[Json]:
-    return [json.loads(line) for line in path.read_text("utf-8").splitlines() if line.strip()]
+def lines(path: Path) -> list[Json]:
+    """Return the lines of a file of upstream's.
+
+    Raises:
+        OSError, ValueError: it cannot be read.
+    """
+    return [json.loads(line) for line in path.read_text("utf-8").split("\n") if line.strip()]
 
 
-def _order(found: Mapping[str, Sequence[Entry]]) -> list[int]:
+def order(found: Mapping[str, Sequence[object]]) -> list[int]:
     """Return the places of tasks in their category, domains well mixed."""
     most = max(len(entries) for entries in found.values())
     walked = {(i * _STRIDE) % most: None for i in range(most)}

@@ -20,6 +20,7 @@ MAX_CHARACTERS = 200_000
 MAX_CALLS = 200
 _MAX_DEPTH = 40
 _MAX_BITS = 1024
+_MAX_BASE, _MAX_POWER = 1e6, 50
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,12 +47,17 @@ class _NotLiteral(ValueError):
     """An argument that would have to be evaluated."""
 
 
-def parse_calls(text: str) -> tuple[Call, ...] | Unreadable:
+def parse_calls(text: str, *, quote: bool = False) -> tuple[Call, ...] | Unreadable:
     """Return the calls of a reply, or why it is none; blank text is no calls.
 
     Brackets around the list may be missing, and code fences may stand around it. A bare name as
     an argument is taken as text, as the executors of BFCL and ACEBench do. Arguments that would
     have to be evaluated (calls, lambdas, formatted strings) refuse the call they stand in.
+
+    Args:
+        text: the reply.
+        quote: take a call or subscript within an argument as the text that it is, and small
+            powers as numbers, where calls are compared only and never made.
     """
     bare = text.strip("`\n ")
     if len(bare) > MAX_CHARACTERS:
@@ -67,7 +73,7 @@ def parse_calls(text: str) -> tuple[Call, ...] | Unreadable:
         return Unreadable("not a list of calls")
     if len(nodes) > MAX_CALLS:
         return Unreadable(f"more than {MAX_CALLS} calls")
-    return tuple(_call(node) for node in nodes)
+    return tuple(_call(node, quote) for node in nodes)
 
 
 def rendered(call: Call) -> str:
@@ -88,16 +94,20 @@ def as_reply(calls: Iterable[Call]) -> str:
     return f"[{', '.join(rendered(call) for call in calls)}]"
 
 
-def _call(node: ast.expr) -> Call:
+def _call(node: ast.expr, quote: bool) -> Call:
     assert isinstance(node, ast.Call)
     name = _name(node.func)
     try:
-        if any(keyword.arg is None for keyword in node.keywords):
-            raise _NotLiteral("`**` before an argument")
-        keywords = {str(each.arg): _literal(each.value, 0) for each in node.keywords}
-        return Call(name, keywords, tuple(_literal(each, 0) for each in node.args))
+        keywords = _keywords(node, 0, quote)
+        return Call(name, keywords, tuple(_literal(each, 0, quote) for each in node.args))
     except _NotLiteral as error:
         return Call(name, refused=str(error))
+
+
+def _keywords(node: ast.Call, depth: int, quote: bool) -> dict[str, Json]:
+    if any(keyword.arg is None for keyword in node.keywords):
+        raise _NotLiteral("`**` before an argument")
+    return {str(each.arg): _literal(each.value, depth, quote) for each in node.keywords}
 
 
 def _name(node: ast.expr) -> str:
@@ -109,7 +119,7 @@ def _name(node: ast.expr) -> str:
     return ".".join(reversed(parts))
 
 
-def _literal(node: ast.expr, depth: int) -> Json:
+def _literal(node: ast.expr, depth: int, quote: bool = False) -> Json:
     if depth > _MAX_DEPTH:
         raise _NotLiteral("too deep")
     match node:
@@ -118,17 +128,21 @@ def _literal(node: ast.expr, depth: int) -> Json:
         case ast.Name(id=name):
             return name
         case ast.List(elts=elements):
-            return [_literal(each, depth + 1) for each in elements]
+            return [_literal(each, depth + 1, quote) for each in elements]
         case ast.Tuple(elts=elements):
-            return tuple(_literal(each, depth + 1) for each in elements)
+            return tuple(_literal(each, depth + 1, quote) for each in elements)
         case ast.Dict(keys=keys, values=values):
             pairs = zip(keys, values, strict=True)
-            return {_key(key): _literal(value, depth + 1) for key, value in pairs}
+            return {_key(key): _literal(value, depth + 1, quote) for key, value in pairs}
         case ast.UnaryOp(op=ast.USub() | ast.UAdd() as sign, operand=operand):
-            number = _number(_literal(operand, depth + 1))
+            number = _number(_literal(operand, depth + 1, quote))
             return -number if isinstance(sign, ast.USub) else number
         case ast.BinOp():
-            return _arithmetic(node, depth)
+            return _arithmetic(node, depth, quote)
+        case ast.Call() if quote and node.keywords:
+            return {_name(node.func): _keywords(node, depth + 1, quote)}
+        case ast.Call() | ast.Subscript() if quote:
+            return _text(node)
     raise _NotLiteral(f"an argument that is no plain value ({type(node).__name__})")
 
 
@@ -156,10 +170,17 @@ def _number(value: Json) -> int | float:
     return value
 
 
-def _arithmetic(node: ast.BinOp, depth: int) -> int | float:
+def _text(node: ast.expr) -> str:
+    try:
+        return ast.unparse(node)
+    except RecursionError as error:
+        raise _NotLiteral("too deep") from error
+
+
+def _arithmetic(node: ast.BinOp, depth: int, powers: bool) -> int | float:
     """Sums, differences, products and quotients of numbers; a power could take for ever."""
-    left = _number(_literal(node.left, depth + 1))
-    right = _number(_literal(node.right, depth + 1))
+    left = _number(_literal(node.left, depth + 1, powers))
+    right = _number(_literal(node.right, depth + 1, powers))
     try:
         match node.op:
             case ast.Add():
@@ -170,6 +191,8 @@ def _arithmetic(node: ast.BinOp, depth: int) -> int | float:
                 value = left * right
             case ast.Div():
                 value = left / right
+            case ast.Pow() if powers and abs(left) <= _MAX_BASE and abs(right) <= _MAX_POWER:
+                value = _number(left**right)
             case _:
                 raise _NotLiteral("arithmetic other than + - * /")
     except (ZeroDivisionError, OverflowError) as error:

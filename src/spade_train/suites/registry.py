@@ -82,6 +82,21 @@ SUITES: Mapping[str, Entry] = MappingProxyType(
             modules=("bfcl_eval", "mpmath"),
             pip=(("--no-deps", "bfcl-eval==2026.3.23", "mpmath==1.3.0"),),
         ),
+        "bfcl-single-turn": Entry(
+            factory="spade_train.suites.bfcl_single:suite",
+            about="BFCL v4 non-live and live: simple, multiple, parallel, relevance",
+            settings={"categories": "non_live, live, or single ones; commas between; all if none"},
+            modules=("bfcl_eval",),
+            pip=(
+                ("--no-deps", "bfcl-eval==2026.3.23"),
+                (
+                    "--no-deps",
+                    "tree-sitter==0.21.3",
+                    "tree-sitter-java==0.21.0",
+                    "tree-sitter-javascript==0.21.4",
+                ),
+            ),
+        ),
         "tau2": Entry(
             factory="spade_train.suites.tau2:suite",
             about="tau2-bench: retail, airline and telecom; the user is a script or a model",

@@ -53,6 +53,8 @@ class Question:
     """Makes a random reply of the right form."""
     system: str = ""
     """What stands before the question; nothing if empty."""
+    earlier: tuple[Message, ...] = ()
+    """What was said before the question."""
 
 
 class SingleSession:
@@ -68,7 +70,7 @@ class SingleSession:
         """The question, then the reply."""
         system, prompt = self._question.system, self._question.prompt
         asked = (Message("system", system),) if system else ()
-        asked = (*asked, Message("user", prompt))
+        asked = (*asked, *self._question.earlier, Message("user", prompt))
         return asked if self._said is None else (*asked, Message("assistant", self._said))
 
     @property

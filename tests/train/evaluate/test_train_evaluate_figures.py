@@ -175,6 +175,24 @@ def test_the_layout_of_reasoning_averages_what_was_measured():
     assert any("5 columns" in note for note in table.notes)
 
 
+def test_single_turn_bfcl_is_weighted_as_upstream():
+    right, half, wrong = [[1]], [[1], [0]], [[0]]
+    wins = {
+        "simple_python": right, "simple_java": wrong, "simple_javascript": half,
+        "multiple": right, "parallel": right, "parallel_multiple": wrong, "irrelevance": half,
+        "live_simple": wrong, "live_multiple": right, "live_parallel": wrong,
+        "live_parallel_multiple": half, "live_irrelevance": right,
+    }  # fmt: skip
+    table = by_layout([summary("m", wins, suite="bfcl-single-turn")], LAYOUTS["tool-use"])
+    cells = dict(zip(table.columns, table.rows[0].cells, strict=True))
+    assert cells["BFCL-v4 non-live"].success == pytest.approx((0.5 + 1 + 1 + 0) / 4)
+    assert cells["BFCL-v4 live"].success == pytest.approx((1053 + 12) / 1351)
+    assert cells["BFCL-v4 irrelevance"].success == pytest.approx(0.75)
+    del wins["simple_java"]
+    table = by_layout([summary("m", wins, suite="bfcl-single-turn")], LAYOUTS["tool-use"])
+    assert table.rows[0].cells[table.columns.index("BFCL-v4 non-live")] is None
+
+
 def test_acebench_is_weighted_as_published():
     wins = {"normal": [[1]], "special": [[1], [0]], "multi_step": [[1]], "multi_turn": [[0], [0]]}
     table = by_layout([summary("m", wins, suite="acebench")], LAYOUTS["tool-use"])
