@@ -222,9 +222,15 @@ def test_nano_is_asked_in_one_line_and_answers_without_a_fence(tmp_path):
     assert speech_of(tokenizer("qwen3-instruct")) is CHAT
     assert speech_of(nano()) is NANO
     (job,) = jobs(1)
+    passage = dataclasses.replace(job.brief.passage, text="A lamp, a river and a lamp.")
+    job = dataclasses.replace(job, brief=dataclasses.replace(job.brief, passage=passage))
     (message,) = NANO.ask(job.brief)
     assert message.content.startswith("pattern-recognition text medium ")
     assert "\n" not in message.content
+    read = message.content.rpartition(": ")[2].split()
+    avoiding = dataclasses.replace(job.brief, avoid=(f"{read[0]}: too easy",))
+    (message,) = NANO.ask(avoiding)
+    assert message.content.rpartition(": ")[2].split() == [*read[1:], read[0]]
     assert NANO.read("x = 1\n\n") == "```python\nx = 1\n```\n"
 
 

@@ -21,6 +21,7 @@ _COMMANDS: Mapping[str, tuple[str, str]] = {
     "quickstart": ("quickstart", "The whole loop with the bundled model, in ten minutes."),
     "run": ("run", "Train both roles as a configuration says."),
     "compare": ("compare", "Ways of training against each other at equal cost, over seeds."),
+    "experiments": ("experiments", "Several comparisons over one set of runs, and their tables."),
     "report": ("report", "Write the HTML page of any run."),
     "eval": ("evaluate", "A policy on benchmarks, with floors and ceiling beside it."),
     "suites": ("suites", "The benchmarks, and installing what they need."),

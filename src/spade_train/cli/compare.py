@@ -12,10 +12,7 @@ from typing import TYPE_CHECKING
 import click
 
 if TYPE_CHECKING:
-    from rich.table import Table
-
     from spade_train.studies.comparison import Comparison
-    from spade_train.studies.runner import Progress
 
 _ARMS = "coevolution,narrow-pool,narrow-pool-sliding,broad-pool,random-designer"
 
@@ -56,6 +53,7 @@ def compare_command(
     Exit codes: 0 done, 1 a run failed, 2 wrong usage, 3 the machinery failed, 130 interrupted.
     """
     from spade_train.cli import INTERRUPTED, MACHINERY
+    from spade_train.cli.study_view import StudyView
     from spade_train.errors import StateError
     from spade_train.studies.document import document
     from spade_train.studies.plan import study_of
@@ -74,7 +72,7 @@ def compare_command(
     if not quiet:
         click.echo(f"{len(study.arms)} arms, {seeds} seeds, in {folder}", err=True)
     try:
-        with _View(shown=not quiet) as view:
+        with StudyView(shown=not quiet) as view:
             found = conduct(study, folder, at_once=jobs, show=view.show)
     except StateError as error:
         click.echo(f"error: {error}", err=True)
@@ -91,66 +89,6 @@ def compare_command(
         click.echo("interrupted; the same command goes on", err=True)
         sys.exit(INTERRUPTED)
     sys.exit(1 if found.comparison.failures else 0)
-
-
-class _View:
-    """Every run of a study on stderr: live on a terminal, else one line when a run ends."""
-
-    def __init__(self, *, shown: bool) -> None:
-        from rich.console import Console
-        from rich.live import Live
-
-        console = Console(stderr=True)
-        self._shown = shown
-        self._live = (
-            Live(console=console, auto_refresh=False) if shown and console.is_terminal else None
-        )
-        self._told: set[tuple[str, str]] = set()
-
-    def __enter__(self) -> _View:
-        if self._live is not None:
-            self._live.__enter__()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self._live is not None:
-            self._live.__exit__(None, None, None)
-
-    def show(self, runs: Sequence[Progress]) -> None:
-        """Take how far every run is."""
-        if self._live is not None:
-            self._live.update(_table(runs), refresh=True)
-        elif self._shown:
-            for run in runs:
-                key = (run.job.name, run.state)
-                if run.state != "waiting" and key not in self._told:
-                    self._told.add(key)
-                    click.echo(f"{run.job.name}: {run.state}{_short(run)}", err=True)
-
-
-def _short(run: Progress) -> str:
-    held = run.last.get("eval/success")
-    success = f", held-out success {held:.1%}" if held is not None else ""
-    return f", {run.updates} updates{success}{': ' + run.note if run.note else ''}"
-
-
-def _table(runs: Sequence[Progress]) -> Table:
-    from rich.table import Table
-
-    table = Table(box=None, pad_edge=False, padding=(0, 1))
-    for name in ("arm", "seed", "state", "updates", "episodes", "success", "regret", "held-out"):
-        table.add_column(name, justify="left" if name in ("arm", "state") else "right")
-    forms = (
-        ("budget/agent_episodes", "{:,.0f}"),
-        ("agent/success", "{:.1%}"),
-        ("agent/regret", "{:+.3f}"),
-        ("eval/success", "{:.1%}"),
-    )
-    for run in runs:
-        values = [form.format(run.last[key]) if key in run.last else "" for key, form in forms]
-        updates = str(run.updates or "")
-        table.add_row(run.job.arm.name, str(run.job.seed), run.state, updates, *values)
-    return table
 
 
 def _print(found: Comparison) -> None:

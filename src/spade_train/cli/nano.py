@@ -55,16 +55,26 @@ def sample_command(
 @click.option("--out", type=click.Path(path_type=Path), required=True, help="Folder to write.")
 @click.option("--seed", default=0, show_default=True)
 @click.option("--steps", type=int, help="Optimizer steps; the default makes the bundled weights.")
+@click.option("--layers", type=click.IntRange(min=2), default=4, show_default=True)
+@click.option("--inner", type=click.IntRange(min=1), default=336, show_default=True, help="Width.")
 @click.option("--samples", default=96, show_default=True, help="Programs to judge at the end.")
 @click.option("--episodes", default=25, show_default=True, help="Episodes to play per cell.")
 @click.option("--json", "as_json", is_flag=True, help="Print what was measured as JSON.")
 def bootstrap_command(
-    out: Path, seed: int, steps: int | None, samples: int, episodes: int, as_json: bool
+    out: Path,
+    seed: int,
+    steps: int | None,
+    layers: int,
+    inner: int,
+    samples: int,
+    episodes: int,
+    as_json: bool,
 ) -> None:
     """Train the tiny model from nothing and write its weights."""
     from spade_train.nano.bootstrap import bootstrap
     from spade_train.nano.train import Settings
 
-    settings = Settings(seed=seed) if steps is None else Settings(seed=seed, steps=steps)
+    steps = Settings().steps if steps is None else steps
+    settings = Settings(seed=seed, steps=steps, layers=layers, inner=inner)
     written = bootstrap(settings, out, samples=samples, episodes=episodes)
     click.echo(json.dumps(written, indent=None if as_json else 2))

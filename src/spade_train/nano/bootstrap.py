@@ -57,7 +57,7 @@ def bootstrap(
         ],
         vocabulary=settings.vocabulary,
     )
-    model = new_model(tokenizer, settings.seed)
+    model = new_model(tokenizer, settings.seed, layers=settings.layers, inner=settings.inner)
     figures: dict[str, Any] = dict(train(model, tokenizer, settings, passages, progress=_report))
     figures["parameters"] = sum(p.numel() for p in model.parameters())
     figures["families"] = len(FAMILIES)

@@ -7,7 +7,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from spade_envs.errors import MissingExtra
+from spade_envs.errors import ConfigError, MissingExtra
+from spade_train.nano.quiet import no_bars
 
 WEIGHTS = Path(__file__).with_name("weights")
 """Folder of the bundled model, in the layout of `transformers`."""
@@ -15,12 +16,13 @@ WEIGHTS = Path(__file__).with_name("weights")
 MAX_TOKENS = 512
 """Longest conversation that the model was trained on."""
 
+LAYERS, INNER = 4, 336
+"""Layers of the bundled model, and the width of their feed-forward parts."""
+
 SHAPE: dict[str, Any] = {
     "hidden_size": 128,
-    "num_hidden_layers": 4,
     "num_attention_heads": 4,
     "num_key_value_heads": 4,
-    "intermediate_size": 336,
     "tie_word_embeddings": True,
     "max_position_embeddings": MAX_TOKENS,
     "rope_theta": 10_000.0,
@@ -54,8 +56,20 @@ def one_thread() -> Iterator[None]:
         torch.set_num_threads(before)
 
 
-def new_model(tokenizer: Any, seed: int) -> Any:
-    """Return an untrained model for a tokenizer, initialised from `seed`."""
+def new_model(tokenizer: Any, seed: int, *, layers: int = LAYERS, inner: int = INNER) -> Any:
+    """Return an untrained model for a tokenizer, initialised from `seed`.
+
+    Args:
+        tokenizer: whose vocabulary it reads and writes.
+        seed: of the first weights.
+        layers: at least 2, for the lookups that are set by hand span two.
+        inner: width of the feed-forward parts, >= 1.
+
+    Raises:
+        ConfigError: a size is too small.
+    """
+    if layers < 2 or inner < 1:
+        raise ConfigError(f"{layers} layers of inner width {inner}: nano needs at least 2 and 1")
     torch = need_torch()
     from transformers import LlamaConfig, LlamaForCausalLM
 
@@ -67,6 +81,8 @@ def new_model(tokenizer: Any, seed: int) -> Any:
         bos_token_id=None,
         eos_token_id=tokenizer.eos_token_id,
         pad_token_id=tokenizer.pad_token_id,
+        num_hidden_layers=layers,
+        intermediate_size=inner,
         **SHAPE,
     )
     model = LlamaForCausalLM(config)
@@ -87,25 +103,11 @@ def load(folder: Path = WEIGHTS) -> tuple[Any, Any]:
     if not (folder / "model.safetensors").is_file():
         raise FileNotFoundError(f"{folder} holds no weights")
     tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True)
-    with _no_bars():
+    with no_bars():
         model = AutoModelForCausalLM.from_pretrained(
             folder, local_files_only=True, dtype=torch.float32
         )
     return model.eval(), tokenizer
-
-
-@contextmanager
-def _no_bars() -> Iterator[None]:
-    """Keep the progress bars of transformers off the terminal."""
-    from transformers.utils import logging
-
-    shown = logging.is_progress_bar_enabled()
-    logging.disable_progress_bar()
-    try:
-        yield
-    finally:
-        if shown:
-            logging.enable_progress_bar()
 
 
 def save(model: Any, tokenizer: Any, folder: Path) -> None:
@@ -115,6 +117,6 @@ def save(model: Any, tokenizer: Any, folder: Path) -> None:
     torch = need_torch()
     folder.mkdir(parents=True, exist_ok=True)
     half = copy.deepcopy(model).to(torch.float16)
-    with _no_bars():
+    with no_bars():
         half.save_pretrained(folder)
     tokenizer.save_pretrained(folder)

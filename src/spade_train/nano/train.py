@@ -10,7 +10,7 @@ from typing import Any
 
 from spade_train.nano.data import batches, encode, sample
 from spade_train.nano.families import Draw
-from spade_train.nano.model import MAX_TOKENS, need_torch, one_thread
+from spade_train.nano.model import INNER, LAYERS, MAX_TOKENS, need_torch, one_thread
 from spade_train.nano.muon import Muon
 
 Progress = Callable[[int, float], None]
@@ -36,6 +36,10 @@ class Settings:
     vocabulary: int = 2048
     pool: int = 1024
     """Samples that are sorted by length together."""
+    layers: int = LAYERS
+    """Layers of the model, at least 2."""
+    inner: int = INNER
+    """Width of the inner layer of each feed-forward part."""
 
     def as_json(self) -> dict[str, Any]:
         """Return the settings as plain JSON."""

@@ -31,7 +31,7 @@ def speech_of(tokenizer: ChatTokenizer) -> Speech:
 def _condition(brief: Brief) -> tuple[Message, ...]:
     passage = brief.passage
     text = "" if passage is None else f"{passage.title}\n{passage.text}"
-    condition = condition_of(brief.skill, brief.kind, brief.challenge, text)
+    condition = condition_of(brief.skill, brief.kind, brief.challenge, text, avoid=brief.avoid)
     return (Message("user", condition.line()),)
 
 

@@ -25,6 +25,8 @@ class Row:
     about: str
     seeds: tuple[int, ...]
     held_out: Interval | None
+    start: Interval | None
+    """Held-out success before the first update."""
     gain: Interval | None
     """Held-out success after the last update minus that before the first."""
     lead: Interval | None
@@ -34,6 +36,9 @@ class Row:
     run counts each family alike. None without a fixed pool or without such families."""
     unseen_lead: Interval | None
     """The same of the first arm minus this one's, by seed; None for the first arm."""
+    success_first: Interval | None
+    """Success without the hint on what the arm itself plays, over the first quarter."""
+    success_last: Interval | None
     regret_first: Interval | None
     """Mean regret over the first quarter of the updates that measured it."""
     regret_last: Interval | None
@@ -140,21 +145,23 @@ def _row(
     first: Sequence[Outcome] | None,
 ) -> Row:
     held, unseen = _held_out(found), unseen_success(found, pools)
-    gains = [
-        each.held_out - each.held_out_first for each in found if each.held_out_first is not None
-    ]
+    starts = {it.seed: it.held_out_first for it in found if it.held_out_first is not None}
     levels = [each.figures.level_accepted for each in found if each.figures.level_accepted]
     regrets = [each.figures.regret for each in found if each.figures.regret]
+    successes = [each.figures.success for each in found if each.figures.success]
     acceptances = [each.figures.acceptance for each in found if each.figures.acceptance]
     return Row(
         arm=name,
         about=about,
         seeds=tuple(sorted(held)),
         held_out=interval(list(held.values())),
-        gain=interval(gains),
+        start=interval(list(starts.values())),
+        gain=paired(held, starts),
         lead=paired(_held_out(first), held) if first is not None else None,
         unseen=interval(list(unseen.values())),
         unseen_lead=paired(unseen_success(first, pools), unseen) if first is not None else None,
+        success_first=_ends(successes, lambda change: change.first),
+        success_last=_ends(successes, lambda change: change.last),
         regret_first=_ends(regrets, lambda change: change.first),
         regret_last=_ends(regrets, lambda change: change.last),
         level_first=_ends(levels, lambda change: change.first),

@@ -10,7 +10,7 @@ from pathlib import Path
 from spade_envs.store.files import replace_file
 from spade_train.launch import write_heldout
 from spade_train.reports import RunRecord, read, write_page
-from spade_train.studies.arms import arm, arm_config
+from spade_train.studies.arms import arm_config
 from spade_train.studies.comparison import Comparison, compare
 from spade_train.studies.document import document
 from spade_train.studies.outcome import Outcome, outcome
@@ -27,6 +27,8 @@ class Finished:
     outcomes: tuple[Outcome, ...]
     records: Mapping[str, Sequence[RunRecord]]
     """The finished runs of every arm."""
+    ended: tuple[Progress, ...] = ()
+    """How every run ended, if they were run just now."""
     interrupted: bool = False
 
 
@@ -93,12 +95,16 @@ def gather(study: Study, out: Path, ended: Sequence[Progress] = ()) -> Finished:
     comparison = compare(
         study,
         outcomes,
-        abouts={name: arm(name).about for name in study.arms},
+        abouts={name: study.arm(name).about for name in study.arms},
         failures=failures,
     )
     stopped = any(progress.state in ("stopped", "waiting") for progress in ended)
     return Finished(
-        comparison=comparison, outcomes=tuple(outcomes), records=records, interrupted=stopped
+        comparison=comparison,
+        outcomes=tuple(outcomes),
+        records=records,
+        ended=tuple(ended),
+        interrupted=stopped,
     )
 
 
@@ -108,8 +114,8 @@ def _unfinished(progress: Progress) -> str:
     return "was interrupted" if progress.state == "stopped" else "was not started"
 
 
-def write_study_page(found: Finished, file: Path, *, made_at: str) -> None:
-    """Write the page of a study."""
+def write_study_page(found: Finished, file: Path, *, made_at: str, title: str = "") -> None:
+    """Write the page of a study; without a title it names the arms."""
     arms = found.comparison.study.arms
-    title = f"spade-train compare: {arms[0]} against {', '.join(arms[1:]) or 'nothing'}"
+    title = title or f"spade-train compare: {arms[0]} against {', '.join(arms[1:]) or 'nothing'}"
     write_page(file, render(found.comparison, found.records, title=title, made_at=made_at))

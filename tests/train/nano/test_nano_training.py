@@ -7,6 +7,7 @@ torch = pytest.importorskip("torch")
 from hypothesis import given, settings  # noqa: E402
 from hypothesis import strategies as st  # noqa: E402
 
+from spade_envs.errors import ConfigError  # noqa: E402
 from spade_train.nano.data import Conversation, batches, demo_sample, design_sample, encode, sample  # noqa: E402
 from spade_train.nano.families import Draw  # noqa: E402
 from spade_train.nano.model import load, new_model, save  # noqa: E402
@@ -100,6 +101,14 @@ def test_muon_lowers_a_loss():
         muon.step(0.1)
         losses.append(loss.item())
     assert losses[-1] < losses[0] / 5
+
+
+def test_models_come_in_other_sizes(tokenizer):
+    one, other = (new_model(tokenizer, 0, layers=2, inner=inner) for inner in (64, 65))
+    # three matrices of 128 in each of two layers
+    assert other.num_parameters() - one.num_parameters() == 2 * 3 * 128
+    with pytest.raises(ConfigError, match="at least 2 and 1"):
+        new_model(tokenizer, 0, layers=1)
 
 
 def test_training_repeats_itself_and_survives_saving(tokenizer, tmp_path):
