@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import math
 import os
 import stat
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -52,6 +53,9 @@ def tokenizer_count(folder: Path) -> Count:
     Args:
         folder: of the model, or the file itself.
 
+    Returns:
+        What counts a text's tokens; it raises a `ConfigError` where the file does not hold up.
+
     Raises:
         ConfigError: there is no such file, or it cannot be read.
         MissingExtra: the library `tokenizers` is not installed.
@@ -67,8 +71,26 @@ def tokenizer_count(folder: Path) -> Count:
             raise ConfigError(f"{path} holds no tokenizer; name a file like tokenizer.json")
     except (OSError, ValueError, TypeError, RecursionError) as error:
         raise ConfigError(f"{path} cannot be read as a tokenizer: {error}") from None
-    found = Tokenizer.from_str(text)
-    return lambda text: len(found.encode(text, add_special_tokens=False))
+    with _told(path):
+        found = Tokenizer.from_str(text)
+
+    def count(text: str) -> int:
+        with _told(path):
+            return len(found.encode(text, add_special_tokens=False))
+
+    return count
+
+
+@contextlib.contextmanager
+def _told(path: Path) -> Iterator[None]:
+    """Turn what the library raises for a malformed file, `Exception` itself or a panic of its."""
+    try:
+        yield
+    except BaseException as error:
+        if type(error) is not Exception and type(error).__name__ != "PanicException":
+            raise
+        reason = " ".join(str(error).split())[:300]
+        raise ConfigError(f"{path} cannot be used as a tokenizer: {reason}") from None
 
 
 def _read(path: Path) -> str:

@@ -95,6 +95,7 @@ def generate(
     Raises:
         ConfigError: a setting cannot be used.
         ClientError: the designer answers nothing (any more).
+        StoreError: another process is at the same run of this store.
     """
     budget = budget or Budget()
     limit = _limit(count, max_attempts, budget, price)

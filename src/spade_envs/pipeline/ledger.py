@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import errno
+import fcntl
 import json
 import logging
+import os
 from dataclasses import dataclass
+from pathlib import Path
 from typing import get_args
 
-from spade_envs.errors import Corrupt
+from spade_envs.errors import Corrupt, StoreError
 from spade_envs.store import EnvStore
-from spade_envs.store.files import append_file, read_file, refuse_links
+from spade_envs.store.files import append_file, make_folders, open_to_add, read_file, refuse_links
 from spade_envs.types import Json, RejectionStage
 
 _log = logging.getLogger(__name__)
@@ -18,6 +22,7 @@ FOLDER = "ledger"
 _MAX_BYTES = 256 << 20
 _STAGES = frozenset(get_args(RejectionStage))
 _MAX_FAILED = 100
+_NO_LOCKS = frozenset({errno.ENOLCK, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EINVAL})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,12 +51,11 @@ class Line:
 class Ledger:
     """The finished attempts of one run.
 
-    A line that was torn by a kill is passed over; its attempt counts as unfinished. Two processes
-    that run the same plan write the same outcomes, so it does no harm.
+    A line that was torn by a kill is passed over; its attempt counts as unfinished.
     """
 
     def __init__(self, store: EnvStore, key: str) -> None:
-        self._root, self._path = store.root, store.root / FOLDER / f"{key}.jsonl"
+        self._root, self._path = store.root, _path_of(store, key)
         refuse_links(store.root, FOLDER, self._path.name)
         try:
             raw = read_file(store.root, f"{FOLDER}/{key}.jsonl", max_bytes=_MAX_BYTES)
@@ -84,6 +88,53 @@ class Ledger:
     def forget(self, attempt: int) -> None:
         """Treat an attempt as unfinished from now on, in this process."""
         self._lines.pop(attempt, None)
+
+
+class Hold:
+    """Keeps a run to one process at a time, until it is released or the process dies.
+
+    Two at once would come to the same outcomes and pay for every answer twice. On a file system
+    without locks nobody is kept away.
+
+    Args:
+        store: where the run works.
+        key: name of the run.
+
+    Raises:
+        StoreError: another process is at this run.
+        StorageError: the disk failed.
+    """
+
+    def __init__(self, store: EnvStore, key: str) -> None:
+        self._handle: int | None = None
+        make_folders(store.root, FOLDER)
+        self._handle = open_to_add(store.root, _path_of(store, key))
+        try:
+            fcntl.flock(self._handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            self.release()
+            raise StoreError(
+                f"another process is at this run ({key} in {store.root}); wait for it or stop it, "
+                f"or begin a run beside it with another seed"
+            ) from None
+        except OSError as error:
+            if error.errno not in _NO_LOCKS:
+                self.release()
+                raise
+            _log.warning("%s has no locks: see that only one process is at a run", store.root)
+
+    def release(self) -> None:
+        """Let others at the run."""
+        handle, self._handle = self._handle, None
+        if handle is not None:
+            os.close(handle)
+
+    def __del__(self) -> None:
+        self.release()
+
+
+def _path_of(store: EnvStore, key: str) -> Path:
+    return store.root / FOLDER / f"{key}.jsonl"
 
 
 def _read(raw: bytes) -> Line | None:

@@ -16,7 +16,7 @@ from spade_envs.pipeline.answers import Answers
 from spade_envs.pipeline.budget import Budget
 from spade_envs.pipeline.design import Check, Design
 from spade_envs.pipeline.flow import Flow
-from spade_envs.pipeline.ledger import Ledger, Line
+from spade_envs.pipeline.ledger import Hold, Ledger, Line
 from spade_envs.pipeline.plan import Plan
 from spade_envs.store import EnvStore
 from spade_envs.types import EnvSource, Record, Rejection, RejectionStage
@@ -62,7 +62,11 @@ class _Tally:
 
 
 class Run:
-    """One run on one store: what was finished before, and how to finish the next attempt."""
+    """One run on one store: what was finished before, and how to finish the next attempt.
+
+    Raises:
+        StoreError: another process is at this run.
+    """
 
     def __init__(
         self,
@@ -79,6 +83,7 @@ class Run:
         self.plan, self.policy, self.store = plan, policy, store
         self.checker, self.licence = checker, licence
         self.budget, self.price = budget, price
+        self._hold = Hold(store, plan.key)
         self.ledger = Ledger(store, plan.key)
         self.answers = Answers(store, plan.key, self.ledger.__contains__)
         self.door = door or Door(store, plan.novelty)
@@ -123,7 +128,10 @@ class Run:
                     break
             patience_s = PATIENCE_S
         finally:
-            flow.close(patience_s)
+            try:
+                flow.close(patience_s)
+            finally:
+                self._hold.release()
         tally.stopped = tally.stopped or "attempts"
         tell()
 

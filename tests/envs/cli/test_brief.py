@@ -79,5 +79,22 @@ def test_wrong_use_is_named(store):
     assert asked("--mode", "puzzle").exit_code == 2
 
 
+@pytest.mark.parametrize(
+    ("model", "why"),
+    [
+        ({"type": "BPE", "vocab": {"a": 0}, "merges": ["x y"]}, "out of vocabulary"),
+        ({"type": "WordLevel", "vocab": {"a": -1}, "unk_token": "u"}, "expected u32"),
+        ({"type": "WordLevel", "vocab": {"a": 0}, "unk_token": "u"}, "Missing"),
+        ({"type": "Nonsense"}, "did not match"),
+    ],
+)
+def test_a_malformed_tokenizer_is_wrong_use(tmp_path, model, why):
+    pytest.importorskip("tokenizers")
+    path = tmp_path / "tokenizer.json"
+    path.write_text(json.dumps({"model": model, "pre_tokenizer": None}))
+    with pytest.raises(ConfigError, match=f"cannot be used as a tokenizer: .*{why}"):
+        asked("--corpus", "none", "--tokenizer", tmp_path)
+
+
 def test_the_option_knows_every_mode():
     assert _MODES == MODES

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
+import spade_entry
 from spade_envs.cli import main, output
 from spade_envs.corpus import open_corpus
 from spade_envs.design.length import tokenizer_count
@@ -50,6 +51,25 @@ def test_what_a_progress_bar_says_is_no_markup(monkeypatch):
     console = Console(record=True, width=60, file=open("/dev/null", "w"))  # noqa: SIM115
     console.print(table)
     assert "refused by [/b] 1" in console.export_text()
+
+
+@pytest.mark.parametrize(
+    ("start", "module"),
+    [(spade_entry.envs, "spade_envs.cli.main"), (spade_entry.train, "spade_train.cli")],
+)
+def test_an_interrupt_during_the_first_imports_is_no_traceback(start, module, monkeypatch, capsys):
+    def stop(name):
+        assert name == module
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(spade_entry.importlib, "import_module", stop)
+    with pytest.raises(SystemExit) as ending:
+        start()
+    assert ending.value.code == main.INTERRUPTED
+    assert capsys.readouterr().err == "\ninterrupted\n"
+    monkeypatch.setattr(sys, "stderr", None)
+    with pytest.raises(SystemExit):
+        start()
 
 
 def test_an_interrupt_ends_any_command_with_130(monkeypatch, capsys):

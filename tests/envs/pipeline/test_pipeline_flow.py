@@ -1,5 +1,6 @@
 """Answers that are kept, budgets, and many requests at once."""
 
+import errno
 import json
 import threading
 import time
@@ -10,7 +11,7 @@ from hypothesis import strategies as st
 
 from envs.pipeline.pipeline_fakes import Writer, brief_of, pydoc, run
 from spade_envs.design.clients import CompletionRequest, Price, Usage
-from spade_envs.errors import ClientError, ConfigError
+from spade_envs.errors import ClientError, ConfigError, StoreError
 from spade_envs.pipeline import Budget
 from spade_envs.pipeline.answers import Answers
 from spade_envs.pipeline.budget import most
@@ -87,6 +88,28 @@ def run_lazily(store, designer, **settings):
 
     settings = {"seed": 2, "block": 4, "max_attempts": 30, "count": 8, **settings}
     return generate(designer, pydoc(), store, checker=checker, **settings)
+
+
+def test_two_processes_at_one_run_do_not_pay_twice(store, tmp_path):
+    first, second = Writer(), Writer()
+    outcomes = run_lazily(store, first)
+    assert next(outcomes)
+    with pytest.raises(StoreError, match="another process is at this run"):
+        run_lazily(store, second)
+    assert second.requests == []
+    assert len(list(run_lazily(store, second, seed=3))) > 0  # another run is free
+    assert next(run_lazily(open_store(tmp_path / "other", create=True), Writer()))
+    outcomes.close()
+    assert len(list(run_lazily(store, second))) > 0  # and so is this one, once it is left
+
+
+def test_a_file_system_without_locks_lets_a_run_go_on(store, monkeypatch, caplog):
+    def refuse(handle, how):
+        raise OSError(errno.ENOLCK, "no locks available")
+
+    monkeypatch.setattr("fcntl.flock", refuse)
+    assert brief_of(run(store, count=1))
+    assert "only one process" in caplog.text
 
 
 def test_usage_is_the_sum_over_all_processes(store):
