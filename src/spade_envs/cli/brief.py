@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 
 F = TypeVar("F", bound=Callable[..., Any])
 
+PROMPT_TOKENS = 12_288
+"""That of `design.length`, which is not imported for a page of help."""
+
 _MODES = (
     *("game", "reasoning", "tool", "adversarial", "long-horizon"),
     *("mutate", "harden", "ease", "cross"),
@@ -52,6 +55,13 @@ _OPTIONS = (
         "--crowd",
         type=click.IntRange(0),
         help="Most environments made alike, of one level; 0: no limit. [default: 6, with memory]",
+    ),
+    click.option(
+        "--prompt-tokens",
+        type=click.IntRange(1),
+        default=PROMPT_TOKENS,
+        show_default=True,
+        help="Longest prompt; with --max-tokens it has to fit the model's context.",
     ),
 )
 
@@ -139,6 +149,7 @@ def brief_command(
     tokenizer: str | None,
     context: int | None,
     modes: tuple[str, ...],
+    prompt_tokens: int,
     store: str | None,
     as_json: bool,
     **settings: Any,
@@ -171,6 +182,7 @@ def brief_command(
         corpus=None if corpus == "none" else open_corpus(corpus),
         designer="brief",
         modes=choose_modes(modes, wanted),
+        prompt_tokens=prompt_tokens,
         desk=desk,
     )
     messages = plan.request(attempt).messages

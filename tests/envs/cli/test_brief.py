@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from spade_envs.cli import brief
 from spade_envs.cli.brief import _MODES
 from spade_envs.cli.main import cli
 from spade_envs.design.length import PROMPT_TOKENS
@@ -61,6 +62,16 @@ def test_a_prompt_that_is_too_long_is_found():
     assert asked("--corpus", "none", "--context", PROMPT_TOKENS).exit_code == 0
 
 
+def test_a_prompt_is_made_to_fit_a_smaller_context(store):
+    whole, short = (
+        json.loads(asked("--store", store, "--mode", "game", "--json", *more).stdout)
+        for more in ((), ("--prompt-tokens", 3600))
+    )
+    assert short["tokens"] <= 3600 < whole["tokens"]
+    with pytest.raises(ConfigError, match="--prompt-tokens"):
+        asked("--store", store, "--prompt-tokens", 100)
+
+
 def test_wrong_use_is_named(store):
     cases = [
         (("--parent", PARENT), "--parent goes with --mode mutate"),
@@ -98,3 +109,4 @@ def test_a_malformed_tokenizer_is_wrong_use(tmp_path, model, why):
 
 def test_the_option_knows_every_mode():
     assert _MODES == MODES
+    assert brief.PROMPT_TOKENS == PROMPT_TOKENS
