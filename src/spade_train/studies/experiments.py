@@ -22,7 +22,7 @@ from spade_train.studies.arms import Arm
 from spade_train.studies.document import document
 from spade_train.studies.plan import Study, study_of
 from spade_train.studies.runner import Progress, Show
-from spade_train.studies.study import Finished, conduct, gather, write_study_page
+from spade_train.studies.study import Finished, begin, conduct, gather, write_study_page
 from spade_train.studies.tables import markdown
 
 COMMON = "common.toml"
@@ -159,6 +159,7 @@ def run_plan(
         DataError: a model could not be made.
     """
     out = out.absolute()
+    begin(plan.study, out)
     _make(plan.sizes, out, at_once, say, command or bootstrap)
     whole = conduct(plan.study, out, at_once=at_once, show=show)
     return tuple(

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from spade_envs.store.files import replace_file
+from spade_train.config import Config
 from spade_train.launch import write_heldout
 from spade_train.reports import RunRecord, read, write_page
 from spade_train.studies.arms import arm_config
@@ -45,13 +46,8 @@ def conduct(study: Study, out: Path, *, at_once: int = 1, show: Show | None = No
         ConfigError: the folder holds something else, or an arm cannot be configured.
     """
     out = out.absolute()
-    # Every configuration is made before anything is started, so that mistakes show at once.
-    configs = [
-        arm_config(study.preset, job.arm, seed=job.seed, settings=study.settings)
-        for job in jobs(study)
-    ]
-    open_study(study, out)
-    evaluation = configs[0].evaluation
+    first = begin(study, out)
+    evaluation = first.evaluation
     held_out = ""
     if evaluation.source == "nano" and evaluation.episodes:
         # Written once for all runs.
@@ -60,13 +56,29 @@ def conduct(study: Study, out: Path, *, at_once: int = 1, show: Show | None = No
             Path(held_out),
             count=evaluation.environments,
             seed=evaluation.seed,
-            setting=configs[0].setting,
+            setting=first.setting,
         )
     ended = run_study(study, out, held_out=held_out, at_once=at_once, show=show)
     found = gather(study, out, ended)
     written = json.dumps(document(found.comparison, found.outcomes), indent=1)
     replace_file(out, out / "compare.json", written.encode())
     return found
+
+
+def begin(study: Study, out: Path) -> Config:
+    """Take a folder for a study, and return the configuration of its first run.
+
+    Every configuration is made before anything is started, so that mistakes show at once.
+
+    Raises:
+        ConfigError: the folder holds something else, or an arm cannot be configured.
+    """
+    configs = [
+        arm_config(study.preset, job.arm, seed=job.seed, settings=study.settings)
+        for job in jobs(study)
+    ]
+    open_study(study, out)
+    return configs[0]
 
 
 def gather(study: Study, out: Path, ended: Sequence[Progress] = ()) -> Finished:

@@ -123,6 +123,11 @@ def test_a_model_that_cannot_be_made_ends_it(files, tmp_path):
     with pytest.raises(DataError, match=r"small could not be made; see models/small\.log"):
         run_plan(plan, tmp_path / "out", command=lambda *_: ("false",), say=said.append)
     assert said == ["making the model small"]
+    assert read_study(tmp_path / "out") == plan.study  # the folder is taken before
+    wrong = read_plan([files], tmp_path / "wrong", settings=["run.updaets=3"])
+    with pytest.raises(ConfigError, match="updaets"):
+        run_plan(wrong, tmp_path / "wrong", command=fake)
+    assert not (tmp_path / "wrong").exists()
     words = bootstrap(dict(plan.sizes)["small"], Path("/m"))
     assert words[3:] == (
         *("nano", "bootstrap", "--out", "/m", "--samples", "0", "--episodes", "0"),
