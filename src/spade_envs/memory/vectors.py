@@ -21,10 +21,21 @@ from pathlib import Path
 
 import numpy as np
 
-from spade_envs.errors import ConfigError, Corrupt, StoreError
+from spade_envs.errors import ConfigError, Corrupt
 from spade_envs.manifest.canonical import canonical_json
 from spade_envs.memory.embedders.base import Fingerprint, Vectors
-from spade_envs.store.files import open_file, open_folder, read_file, refuse_links, replace_file
+from spade_envs.store.files import (
+    append_parts,
+    make_folders,
+    open_file,
+    open_folder,
+    read_at,
+    read_file,
+    refuse_links,
+    replace_file,
+    told,
+)
+from spade_envs.store.trouble import storage_error
 
 _log = logging.getLogger(__name__)
 
@@ -99,7 +110,7 @@ class VectorWriter:
 
         Raises:
             ConfigError: not one sound row per digest, or a digest that is none.
-            StoreError: the folder cannot be written to.
+            StorageError: the disk failed; what comes next goes into another file.
         """
         rows = check_rows(rows, self._fingerprint.dimension)
         if len(digests) != len(rows):
@@ -117,19 +128,12 @@ class VectorWriter:
             self._write(parts)
 
     def _write(self, parts: Sequence[bytes | memoryview]) -> None:
-        refuse_links(self._root, CACHE, FOLDER, self._fingerprint.folder)
-        flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
         try:
-            self._path.parent.mkdir(parents=True, exist_ok=True)
-            with os.fdopen(os.open(self._path, flags, 0o644), "ab") as stream:
-                for part in parts:
-                    stream.write(part)
-                stream.flush()
-                os.fsync(stream.fileno())
+            append_parts(self._root, self._path, parts)
         except OSError as error:
-            place = self._path.parent
+            path = self._path
             self._begin()  # nothing that comes after half a block would be read
-            raise StoreError(f"vectors cannot be kept in {place}: {error}") from None
+            raise storage_error(error, "written", path) from None
         self._begun = True
 
 
@@ -161,7 +165,10 @@ class VectorReader:
 
     def _names(self) -> list[str]:
         try:
-            with open_folder(self._root, *self._folder.split("/")) as handle:
+            with (
+                told("read", self._root / self._folder),
+                open_folder(self._root, *self._folder.split("/")) as handle,
+            ):
                 return sorted(name for name in os.listdir(handle) if _FILE.fullmatch(name))
         except (FileNotFoundError, Corrupt):
             return []
@@ -171,11 +178,11 @@ class VectorReader:
             size = os.fstat(file).st_size
             at = self._read.get(name, 0)
             if at == 0 and size >= len(self._first):
-                if os.pread(file, len(self._first), 0) != self._first:
+                if read_at(file, len(self._first), 0) != self._first:
                     raise Corrupt("it is not of this embedder")
                 at = self._read[name] = len(self._first)
             while at and size - at >= _HEAD.size:
-                magic, count, checksum = _HEAD.unpack(os.pread(file, _HEAD.size, at))
+                magic, count, checksum = _HEAD.unpack(_read_all(file, _HEAD.size, at))
                 if magic != _BLOCK or not 0 < count <= MAX_ROWS:
                     raise Corrupt(f"no block begins at byte {at}")
                 width = _DIGEST_BYTES + 4 * self._fingerprint.dimension
@@ -200,14 +207,10 @@ class VectorReader:
 
 
 def _read_all(file: int, count: int, at: int) -> bytes:
-    parts = []
-    while count > 0:
-        part = os.pread(file, min(count, 1 << 28), at)
-        if not part:
-            raise Corrupt("it became shorter while it was read")
-        parts.append(part)
-        at, count = at + len(part), count - len(part)
-    return b"".join(parts)
+    data = read_at(file, count, at)
+    if len(data) != count:
+        raise Corrupt("it became shorter while it was read")
+    return data
 
 
 def _checksum(first: bytes, count: int, *payload: bytes | memoryview) -> bytes:
@@ -257,7 +260,7 @@ def read_current(root: Path) -> Fingerprint | None:
 def write_current(root: Path, fingerprint: Fingerprint) -> None:
     """Note which embedder the store's memory is of, at once."""
     refuse_links(root, CACHE, FOLDER, CURRENT)
-    (root / CACHE / FOLDER).mkdir(parents=True, exist_ok=True)
+    make_folders(root, CACHE, FOLDER)
     replace_file(root, root / CACHE / FOLDER / CURRENT, canonical_json(asdict(fingerprint)))
 
 

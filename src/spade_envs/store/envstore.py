@@ -353,9 +353,7 @@ class EnvStore:
     def _inserted(self, env_id: EnvId) -> bool:
         try:
             line = index.derive(self.root, env_id, strict=True)
-            return bool(
-                line and index.insert_line(self.root, line) and insert_row(self.root, line)
-            )
+            return bool(line and index.insert_line(self.root, line) and insert_row(self.root, line))
         except StorageError:
             return False
 

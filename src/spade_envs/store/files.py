@@ -17,11 +17,12 @@ import os
 import shutil
 import stat
 import uuid
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TypeVar
 
 from spade_envs.errors import Corrupt, StoreError
+from spade_envs.store.exchange import exchange
 from spade_envs.store.trouble import storage_error
 
 T = TypeVar("T")
@@ -33,7 +34,6 @@ _NEW_FLAGS = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _ADD_FLAGS = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _NO_LINKS = frozenset({errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK})
 _NO_FOLDER_SYNC = frozenset({errno.EINVAL, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS})
-_NO_EXCHANGE = frozenset({errno.EINVAL, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS})
 _LINK_ERRORS = frozenset({errno.ELOOP, errno.ENOTDIR, errno.EMLINK})
 _PIECE_BYTES = 1 << 28
 _TRIES = 3
@@ -251,7 +251,7 @@ def write_new(path: Path, data: bytes, *, sync: bool = True) -> None:
         os.close(handle)
 
 
-def _write_all(handle: int, data: bytes) -> None:
+def _write_all(handle: int, data: bytes | memoryview) -> None:
     left = memoryview(data)
     while len(left):
         count = os.write(handle, left)
@@ -269,25 +269,44 @@ def append_file(root: Path, target: Path, data: bytes) -> None:
         Corrupt: a part of the path is a link.
         StorageError: the disk failed; what was written is taken back.
     """
-    parts = target.relative_to(root).parts
-    make_folders(root, *parts[:-1])
-    refuse_links(root, *parts)
+    make_folders(root, *target.relative_to(root).parts[:-1])
+    handle = open_to_add(root, target)
     with told("written", target):
-        handle = os.open(target, _ADD_FLAGS, 0o644)
         try:
             size = os.fstat(handle).st_size
             torn = size > 0 and os.pread(handle, 1, size - 1) != b"\n"
             try:
-                _write_all(handle, b"\n" + data if torn else data)
-                os.fsync(handle)
-                if not size:
-                    sync_folder(target.parent)
+                _add(handle, target, [b"\n" + data if torn else data], new=not size)
             except OSError:
                 with contextlib.suppress(OSError):
                     os.ftruncate(handle, size)
                 raise
         finally:
             os.close(handle)
+
+
+def append_parts(root: Path, target: Path, parts: Iterable[bytes | memoryview]) -> None:
+    """Add bytes to a file that nobody else adds to; all are on disk at return.
+
+    Raises:
+        Corrupt: a part of the path is a link.
+        StorageError: the disk failed; some of the bytes may be there.
+    """
+    make_folders(root, *target.relative_to(root).parts[:-1])
+    handle = open_to_add(root, target)
+    with told("written", target):
+        try:
+            _add(handle, target, parts, new=not os.fstat(handle).st_size)
+        finally:
+            os.close(handle)
+
+
+def _add(handle: int, target: Path, parts: Iterable[bytes | memoryview], *, new: bool) -> None:
+    for part in parts:
+        _write_all(handle, part)
+    os.fsync(handle)
+    if new:
+        sync_folder(target.parent)
 
 
 def open_to_add(root: Path, target: Path) -> int:
@@ -309,11 +328,9 @@ def append_shared(root: Path, target: Path, data: bytes) -> None:
         Corrupt: a part of the path is a link.
         StorageError: the disk failed.
     """
-    parts = target.relative_to(root).parts
-    make_folders(root, *parts[:-1])
-    refuse_links(root, *parts)
+    make_folders(root, *target.relative_to(root).parts[:-1])
+    handle = open_to_add(root, target)
     with told("written", target):
-        handle = os.open(target, _ADD_FLAGS, 0o644)
         try:
             os.write(handle, b"\n" + data + b"\n")
         finally:
@@ -444,29 +461,6 @@ def exchange_folder(
     _in_staging(root, target, act)
     with told("synced", target):
         sync_folder(target.parent)
-
-
-_AT_FDCWD, _RENAME_EXCHANGE = -100, 2
-
-
-def exchange(one: Path, other: Path) -> None:
-    """Let two files or folders of one file system change places, at once.
-
-    Raises:
-        StoreError: this system or file system cannot.
-        OSError: the disk failed, or one of them is not there.
-    """
-    import ctypes
-
-    rename = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None)
-    if rename is None:
-        raise StoreError("a certificate can only be renewed on Linux; publish into a new store")
-    paths = (_AT_FDCWD, os.fsencode(one), _AT_FDCWD, os.fsencode(other))
-    if rename(*paths, ctypes.c_uint(_RENAME_EXCHANGE)) != 0:
-        number = ctypes.get_errno()
-        if number in _NO_EXCHANGE:
-            raise StoreError(f"{other} cannot be replaced at once here: {os.strerror(number)}")
-        raise OSError(number, os.strerror(number))
 
 
 def publish_file(root: Path, target: Path, data: bytes) -> bool:

@@ -26,7 +26,7 @@ from spade_envs.ids import NAMESPACE, EnvId
 from spade_envs.manifest.canonical import FORMAT, canonical_json, parse_json
 from spade_envs.store import files, layout
 from spade_envs.store.envstore import open_store
-from spade_envs.store.files import exchange
+from spade_envs.store.exchange import exchange
 from spade_envs.store.plays import LEDGER
 from spade_envs.store.read import check_report, read_source, read_version
 

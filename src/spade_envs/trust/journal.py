@@ -14,7 +14,8 @@ from typing import Any, BinaryIO, TypeVar
 
 import msgspec
 
-from spade_envs.errors import StoreError
+from spade_envs.errors import StorageError, StoreError
+from spade_envs.store.files import read_at, sync_folder
 
 T = TypeVar("T", bound=msgspec.Struct)
 
@@ -32,27 +33,46 @@ def append(name: str, notes: Sequence[msgspec.Struct]) -> None:
     """Add notes to a file of this machine, and sync it; the file is made if it is not there.
 
     Raises:
-        StoreError: it cannot be written to; what would be noted must not go on.
+        StorageError: it cannot be written to; what would be noted must not go on.
     """
     if not notes:
         return
     path = state_folder() / name
     lines = b"".join(b"\n" + msgspec.json.encode(note) + b"\n" for note in notes)
-    flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
     try:
-        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        handle = os.open(path, flags, 0o600)
-        try:
-            while lines:
-                lines = lines[os.write(handle, lines) :]
-            os.fsync(handle)
-        finally:
-            os.close(handle)
+        _add(path, lines)
     except OSError as error:
-        raise StoreError(
+        raise _failed(
+            error,
             f"{path} cannot be written ({error}), and what is pulled must be noted there; free "
-            "space, or set XDG_STATE_HOME to a folder of your own"
+            "space, or set XDG_STATE_HOME to a folder of your own",
         ) from None
+
+
+def _failed(error: OSError, text: str) -> StorageError:
+    told = StorageError(f"{text}, then do the same again")
+    told.errno = error.errno
+    return told
+
+
+def _add(path: Path, lines: bytes) -> None:
+    """Add lines, as others may in this moment, so that neither they nor the file's name are lost.
+
+    What a failing disk took of them stays: whoever took it back might take away another's.
+    """
+    missing = [each for each in (path.parent, *path.parent.parents) if not each.exists()]
+    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    new = not path.exists()
+    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+    try:
+        while lines:
+            lines = lines[os.write(handle, lines) :]
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+    if new:
+        for each in (path.parent, *(folder.parent for folder in missing)):
+            sync_folder(each)
 
 
 def grouped(name: str, kind: type[T], key: str) -> Mapping[str, Sequence[T]]:
@@ -66,7 +86,8 @@ def grouped(name: str, kind: type[T], key: str) -> Mapping[str, Sequence[T]]:
         key: name of a field that holds text.
 
     Raises:
-        StoreError: the file is there and cannot be read.
+        StorageError: the disk failed.
+        StoreError: the file is there and may not be read.
     """
     path = state_folder() / name
     with _lock:
@@ -80,7 +101,10 @@ def grouped(name: str, kind: type[T], key: str) -> Mapping[str, Sequence[T]]:
                 raise StoreError(f"{path} cannot be read, and it says what was pulled") from None
             return {}  # where nothing can be noted, nothing was pulled
         except OSError as error:
-            raise StoreError(f"{path} cannot be read: {error}") from None
+            raise _failed(
+                error,
+                f"{path} cannot be read ({error}), and it says what was pulled; mend the disk",
+            ) from None
 
 
 class _Known(msgspec.Struct):
@@ -103,8 +127,7 @@ def _grown(path: Path, stream: BinaryIO, kind: type[T], key: str) -> Mapping[str
     if found.st_size > known.end:
         if found.st_size - known.end > _MAX_BYTES:
             raise StoreError(f"{path} has more than {_MAX_BYTES} bytes; move it away")
-        stream.seek(known.end)
-        data = stream.read(found.st_size - known.end)
+        data = read_at(stream.fileno(), found.st_size - known.end, known.end)
         data = data[: data.rfind(b"\n") + 1]
         decoder = msgspec.json.Decoder(kind)
         for line in data.split(b"\n"):

@@ -152,7 +152,7 @@ def test_no_link_leads_out_of_the_store(tmp_path):
 
 def test_a_writer_whose_folder_is_no_folder_says_so(tmp_path):
     (tmp_path / ".cache").write_bytes(b"")
-    with pytest.raises(StoreError, match="cannot be kept"):
+    with pytest.raises(StoreError, match="cannot be written"):
         VectorWriter(tmp_path, FOUR).append([digest(0)], unit_rows(1))
 
 

@@ -1,4 +1,4 @@
-"""A disk that fails on demand, in the place of the `os` of `spade_envs.store.files`."""
+"""A disk that fails on demand, in the place of the `os` of whatever writes to disks."""
 
 from __future__ import annotations
 
@@ -10,6 +10,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from spade_envs.store import files
+from spade_envs.trust import journal
+
+WRITERS: tuple[Any, ...] = (files, journal)
 
 
 @dataclass(frozen=True)
@@ -72,9 +75,11 @@ class ShortWrites:
 
 @contextmanager
 def on(disk: Any) -> Iterator[Any]:
-    """Let the store's files lie on this disk."""
-    files.os = disk
+    """Let the store's files, and what is noted outside it, lie on this disk."""
+    for module in WRITERS:
+        module.os = disk
     try:
         yield disk
     finally:
-        files.os = os  # type: ignore[assignment]
+        for module in WRITERS:
+            module.os = os

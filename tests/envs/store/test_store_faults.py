@@ -5,6 +5,7 @@ import errno
 import os
 import shutil
 
+import numpy as np
 import pytest
 
 from envs.store.faults import FAULTS, FailingDisk, Fault, ShortWrites, on
@@ -12,13 +13,19 @@ from envs.store.kit import add, report_of, source_of
 from envs.store.test_store_strategies import hint
 from spade_envs.cli.main import MACHINERY, exit_code
 from spade_envs.errors import StorageError, Withdrawn
+from spade_envs.ids import EnvId
+from spade_envs.memory.embedders import Fingerprint
+from spade_envs.memory.vectors import VectorReader, VectorWriter, read_current, write_current
 from spade_envs.pipeline.ledger import Ledger, Line
 from spade_envs.store import cache, files, insertion, open_store, strategies
 from spade_envs.store.gc import Policy, collect
 from spade_envs.store.plays import PlayReader, Plays, PlayWriter
+from spade_envs.trust.origin import note_origin, origins_of
+from spade_envs.trust.seen import Offer, note_offers, seen_digests
 from spade_envs.types import Rejection
 
-DIGEST = f"sha256:{1:064x}"
+DIGEST, OTHER = f"sha256:{1:064x}", f"sha256:{2:064x}"
+FOUR = Fingerprint(name="four", revision="1", dimension=4, text=1)
 BASE = {"spade/maze-v0": 0, "spade/tower-v0": 2}
 MOST_STEPS = 200
 COMMON = ("disk full", "sync fails", "read fails")
@@ -104,6 +111,39 @@ def sweep(store):
     assert os.listdir(store.root / ".staging") == []
 
 
+def keep_vectors(store):
+    """Whatever a failing disk gives of what was kept is true, and nothing is kept by half."""
+    rows = {DIGEST: np.eye(4, dtype=np.float32)[:1], OTHER: np.eye(4, dtype=np.float32)[1:2]}
+    write_current(store.root, FOUR)
+    writer = VectorWriter(store.root, FOUR)
+    for digest, row in rows.items():
+        writer.append([digest], row)
+        true_ones(VectorReader(store.root, FOUR).new(), rows)
+    with on(os):
+        assert true_ones(VectorReader(store.root, FOUR).new(), rows) == rows.keys()
+        assert read_current(store.root) == FOUR
+
+
+def true_ones(blocks, rows):
+    found = {}
+    for block in blocks:
+        found |= dict(zip(block.digests, block.rows.tolist(), strict=True))
+    assert found.items() <= {digest: row[0].tolist() for digest, row in rows.items()}.items()
+    return found.keys()
+
+
+def note_where_from(store):
+    """Notes of other stores that are there already, or torn, stay as they are."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_STATE_HOME", f"{store.root}-state")
+        for digest in (OTHER, DIGEST):
+            note_origin(store.root, EnvId("maze", 0), digest, "elsewhere")
+        note_offers("elsewhere", [Offer(EnvId("maze", 0), DIGEST)])
+        with on(os):
+            assert [len(origins_of(digest)) for digest in (OTHER, DIGEST)] == [1, 1]
+            assert seen_digests("elsewhere") == {"spade/maze-v0": DIGEST}
+
+
 OPERATIONS = (
     publish,
     publish_next,
@@ -117,6 +157,8 @@ OPERATIONS = (
     note_attempt,
     keep_refused,
     sweep,
+    keep_vectors,
+    note_where_from,
 )
 
 
