@@ -6,10 +6,11 @@ Source: arXiv 2608.19197, its tables of held-out reasoning and of tool use.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from spade_train.evaluate.records import Header
+from spade_train.suites.ace_plain import NORMAL, SPECIAL
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,13 +86,16 @@ _IRRELEVANCE = _bfcl(
     "BFCL-v4 irrelevance", (_leaf("irrelevance"), 1), (_leaf("live_irrelevance"), 1)
 )
 
-_NORMAL = Column(title="ACE-Normal", suite=_ACE, group="normal", averaged=False)
-_SPECIAL = Column(title="ACE-Special", suite=_ACE, group="special", averaged=False)
-_AGENT = Column(
-    title="ACE-Agent",
-    parts=tuple((Column(title=g, suite=_ACE, group=g), 0.5) for g in ("multi_step", "multi_turn")),
-    averaged=False,
-)
+
+def _ace(title: str, groups: Sequence[str]) -> Column:
+    """Return a column with the plain mean over groups."""
+    parts = tuple((Column(title=g, suite=_ACE, group=g), 1 / len(groups)) for g in groups)
+    return Column(title=title, parts=parts, averaged=False)
+
+
+_NORMAL = _ace("ACE-Normal", NORMAL)
+_SPECIAL = _ace("ACE-Special", SPECIAL)
+_AGENT = _ace("ACE-Agent", ("multi_step", "multi_turn"))
 
 ACEBENCH_WEIGHTS = (0.578, 0.2676, 0.1545)
 """Of Normal, Special and Agent in the published overall figure."""

@@ -16,7 +16,7 @@ from spade_envs.errors import ConfigError
 from spade_envs.types import Json
 from spade_train.evaluate.players import Answer, Ask, Player, TooLong, reply_seed
 from spade_train.evaluate.records import Header, Record, Shelf, read_records
-from spade_train.suites.base import Decoding, Fault, Session, Suite, Task
+from spade_train.suites.base import Decoding, Fault, Session, Suite, Task, latest
 from spade_train.suites.worker import IsolatedSuite
 
 T = TypeVar("T")
@@ -256,7 +256,7 @@ def _all(
 def _ask(one: _Live) -> Ask:
     return Ask(
         session=one.session,
-        messages=one.session.messages,
+        messages=latest(one.session.messages),
         seed=reply_seed(one.attempt.seed, one.turns),
         sample=one.attempt.sample,
         turn=one.turns,

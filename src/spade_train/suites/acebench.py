@@ -16,6 +16,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 from spade_envs.errors import ConfigError
@@ -26,7 +27,7 @@ from spade_train.suites.users import SCRIPTED, ModelUser, label_of, open_user
 
 KINDS = ("multi_step", "multi_turn")
 _OURS = 1
-_WHAT = "a checkout of the public ACEBench repository (chenchen0103/ACEBench)"
+WHAT = "a checkout of the public ACEBench repository (chenchen0103/ACEBench)"
 
 
 def suite(*, path: str, user: str = SCRIPTED, user_key_file: str | None = None) -> AceBenchAgent:
@@ -78,10 +79,8 @@ class Checkout:
             self.entries = [e for kind in KINDS for e in _entries(home, kind)]
         except (OSError, KeyError, ValueError, SyntaxError) as error:
             why = f"{type(error).__name__}: {error}"
-            raise ConfigError(f"{home} is not {_WHAT}: {why}") from error
-        if str(home) not in sys.path:  # its modules import one another by absolute names
-            sys.path.insert(0, str(home))
-        self._check: Any = importlib.import_module("model_eval.checker").agent_checker
+            raise ConfigError(f"{home} is not {WHAT}: {why}") from error
+        self._check: Any = checker(home).agent_checker
 
     def instances(self, entry: Entry) -> dict[str, Any]:
         """Return fresh instances of the classes of a task, by name."""
@@ -156,6 +155,13 @@ class AceBenchAgent:
         """Nothing is held."""
 
 
+def checker(home: Path) -> ModuleType:
+    """Return upstream's module of checkers; its modules import one another by absolute names."""
+    if str(home) not in sys.path:
+        sys.path.insert(0, str(home))
+    return importlib.import_module("model_eval.checker")
+
+
 def constants(path: Path) -> dict[str, Any]:
     """Return the constants that a module assigns at its top, without running it.
 
@@ -180,8 +186,8 @@ def fingerprint(entries: Sequence[Entry]) -> str:
 
 def _entries(home: Path, kind: str) -> list[Entry]:
     data, name = home / "data_all" / "data_en", f"data_agent_{kind}.json"
-    answers = {line["id"]: line for line in _lines(data / "possible_answer" / name)}
-    return [_entry(kind, raw, answers[raw["id"]]) for raw in _lines(data / name)]
+    answers = {line["id"]: line for line in lines(data / "possible_answer" / name)}
+    return [_entry(kind, raw, answers[raw["id"]]) for raw in lines(data / name)]
 
 
 def _entry(kind: str, raw: Json, answer: Json) -> Entry:
@@ -191,5 +197,10 @@ def _entry(kind: str, raw: Json, answer: Json) -> Entry:
     return Entry(kind, raw, tuple(truth) if isinstance(truth, list) else (truth,), ways)
 
 
-def _lines(path: Path) -> list[Json]:
-    return [json.loads(line) for line in path.read_text("utf-8").splitlines() if line.strip()]
+def lines(path: Path) -> list[Json]:
+    """Return the entries of a file.
+
+    Raises:
+        OSError, ValueError: it cannot be read.
+    """
+    return [json.loads(line) for line in path.read_text("utf-8").split("\n") if line.strip()]

@@ -90,7 +90,10 @@ class Session(Protocol):
 
     @property
     def messages(self) -> tuple[Message, ...]:
-        """The conversation so far, what the policy answers next; it only grows."""
+        """The conversation so far, what the policy answers next; it only grows.
+
+        A system message after others begins a new conversation in the same attempt: see `latest`.
+        """
         ...
 
     @property
@@ -164,3 +167,9 @@ class Suite(Protocol):
     def close(self) -> None:
         """Give everything back; safe to call twice."""
         ...
+
+
+def latest(messages: Sequence[Message]) -> tuple[Message, ...]:
+    """Return what the policy is shown: all from the last system message on."""
+    begins = [n for n, each in enumerate(messages) if each.role == "system"]
+    return tuple(messages[begins[-1] :] if begins else messages)

@@ -20,7 +20,7 @@ from spade_envs.types import Json, Message
 from spade_train.suites.base import Decoding, Said, Score, Task
 from spade_train.suites.bfcl import home, lines, order, system_prompt
 from spade_train.suites.bfcl_ast import Checker, Language, as_written
-from spade_train.suites.calls import random_call
+from spade_train.suites.calls import random_call, told
 from spade_train.suites.single import Question, SingleSession
 
 NON_LIVE = (
@@ -168,13 +168,13 @@ def shown(
 
     Source: `add_language_specific_hint_to_function_doc` of bfcl-eval.
     """
-    told: list[dict[str, Json]] = [dict(copy.deepcopy(each)) for each in functions]
-    for each in told:
+    plain: list[dict[str, Json]] = [dict(copy.deepcopy(each)) for each in functions]
+    for each in plain:
         each["description"] += f" Note that the provided function is in {_SYNTAX[language]} syntax."
         if language != "python":
             for schema in each["parameters"]["properties"].values():
                 _as_text(schema, {"java": "Java", "javascript": "JavaScript"}[language])
-    return tuple(told)
+    return tuple(plain)
 
 
 def _as_text(schema: dict[str, Json], language: str) -> None:
@@ -201,19 +201,13 @@ def _answer(entry: Entry) -> Said | None:
         return as_written(entry.truth, entry.functions, entry.language)
     if entry.category.endswith("irrelevance"):
         return _TALK
-    return f"[{_random(entry, Random(0))}]"  # any call at all is relevant
+    return f"[{told(random_call(entry.functions, Random(0)))}]"  # any call at all is relevant
 
 
 def _guess(entry: Entry, rng: Random) -> Said:
     if not entry.functions or rng.random() < 0.2:
         return _TALK
-    return f"[{_random(entry, rng)}]"
-
-
-def _random(entry: Entry, rng: Random) -> str:
-    call = random_call(entry.functions, rng)
-    inside = ", ".join(f"{key}={value!r}" for key, value in call.keywords.items())
-    return f"{call.name}({inside})"
+    return f"[{told(random_call(entry.functions, rng))}]"
 
 
 def _entries(data: Path, category: str) -> list[Entry]:

@@ -89,6 +89,11 @@ def rendered(call: Call) -> str:
     return f"{call.name}({', '.join(written)})"
 
 
+def told(call: Call) -> str:
+    """Return a call as text that is read and never evaluated: its name may have dots."""
+    return f"{call.name}({', '.join(f'{key}={each!r}' for key, each in call.keywords.items())})"
+
+
 def as_reply(calls: Iterable[Call]) -> str:
     """Return the calls as a model is asked to write them: `[a(x=1), b()]`."""
     return f"[{', '.join(rendered(call) for call in calls)}]"

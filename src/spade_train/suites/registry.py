@@ -112,6 +112,16 @@ SUITES: Mapping[str, Entry] = MappingProxyType(
             ),
             limits=Limits(call_s=600.0),
         ),
+        "acebench": Entry(
+            factory="spade_train.suites.ace_plain:suite",
+            about="ACEBench's Normal and Special parts, from your checkout",
+            settings={
+                "path": "the checkout",
+                "categories": "normal, special, or single ones; commas between; all if none",
+            },
+            path="path",
+            get="a checkout of https://github.com/chenchen0103/ACEBench",
+        ),
         "acebench-agent": Entry(
             factory="spade_train.suites.acebench:suite",
             about="ACEBench's agent part, from your checkout; the user is a script or a model",

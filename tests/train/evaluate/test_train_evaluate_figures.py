@@ -12,6 +12,7 @@ from spade_train.evaluate.records import Header, Record
 from spade_train.evaluate.summary import figures, summarize
 from spade_train.evaluate.table import as_csv, as_json, by_layout, by_suite, latex, markdown
 from spade_train.reports.evaluations import render
+from spade_train.suites.ace_plain import NORMAL, SPECIAL
 from spade_train.suites.base import Fault
 
 HEADER = Header(
@@ -194,12 +195,21 @@ def test_single_turn_bfcl_is_weighted_as_upstream():
 
 
 def test_acebench_is_weighted_as_published():
-    wins = {"normal": [[1]], "special": [[1], [0]], "multi_step": [[1]], "multi_turn": [[0], [0]]}
-    table = by_layout([summary("m", wins, suite="acebench")], LAYOUTS["tool-use"])
+    plain = {name: [[1]] for name in (*NORMAL, *SPECIAL)}
+    plain |= {"atom_bool": [[0]] * 9 + [[1]], "irrelevant": [[0]]}
+    agent = {"multi_step": [[1]], "multi_turn": [[0], [0]]}
+    found = [summary("m", plain, suite="acebench"), summary("m", agent, suite="acebench-agent")]
+    table = by_layout(found, LAYOUTS["tool-use"])
     cells = dict(zip(table.columns, table.rows[0].cells, strict=True))
-    assert cells["ACEBench"].success == pytest.approx(0.578 + 0.5 * 0.2676 + 0.5 * 0.1545)
+    assert cells["ACE-Normal"].success == pytest.approx((11 + 0.1) / 12)
+    assert cells["ACE-Special"].success == pytest.approx(2 / 3)
+    assert cells["ACE-Agent"].success == pytest.approx(0.5)
+    overall = 0.578 * 11.1 / 12 + 0.2676 * 2 / 3 + 0.1545 * 0.5
+    assert cells["ACEBench"].success == pytest.approx(overall)
     assert cells["Average of 1"].success == cells["ACEBench"].success
     assert sum(ACEBENCH_WEIGHTS) == pytest.approx(1.0, abs=2e-4)
+    partial = by_layout([summary("m", agent, suite="acebench-agent")], LAYOUTS["tool-use"])
+    assert partial.rows[0].cells[partial.columns.index("ACEBench")] is None
 
 
 def test_hostile_names_do_not_break_the_forms():
