@@ -1,9 +1,9 @@
 """`python -m benchmarks.learning agent|designer`: does the tiny model learn? Runs, then a table.
 
-`agent`: a fixed pool of the families at the agent's frontier, several seeds; held-out success there
-before and after. `designer`: programs for an agent that stays as it was; regret at first and at
-last, and how much of its change is a move to families that had more regret from the start. Each
-with a control at learning rate 0 (`--still`).
+`agent`: a fixed pool of environments at the agent's frontier, several seeds; success on instances
+that no update sees, before and after. `designer`: programs for an agent that stays as it was;
+regret at first and at last, and how much of its change is a move to families that had more regret
+from the start. Each with a control at learning rate 0 (`--still`).
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ import time
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -23,18 +22,18 @@ import click
 from rich.console import Console
 from rich.table import Table
 
+from benchmarks.frontier import POOL, frontier_pool
 from spade_train.config import Config, resolve, to_toml
-from spade_train.launch.heldout import write_heldout
 from spade_train.reports import read
 from spade_train.runs import read_metrics
 from spade_train.studies.outcome import finished
 from spade_train.studies.runner import training
 from spade_train.studies.statistics import Interval, interval
 
-FRONTIER = (0.2, 0.7)
-"""Success without the hint, as a mean over the levels, of the families at the frontier."""
-POOL = 32
+EPISODES = 768
+"""Of an update."""
 _FEW = 4
+_SOON_S = 300.0
 _ENDS = 8
 """Updates at both ends of a run that are averaged."""
 
@@ -47,14 +46,6 @@ class Row:
     first: Interval | None
     last: Interval | None
     change: Interval | None
-
-
-def frontier_families() -> tuple[str, ...]:
-    """Return the families that the bundled weights win sometimes, from the bundle's own table."""
-    table = json.loads(files("spade_train.nano").joinpath("weights/bootstrap.json").read_bytes())
-    rates = {name: row["plain"] for name, row in table["agent"]["success"].items()}
-    low, high = FRONTIER
-    return tuple(name for name, row in rates.items() if low <= sum(row) / len(row) <= high)
 
 
 @click.command()
@@ -101,12 +92,15 @@ def main(
 
 def stores(out: Path, seed: int, episodes: int) -> list[str]:
     """Return the settings of a pool at the frontier; it is evaluated on further instances."""
-    folder = out / "stores" / f"pool-{seed}"
-    write_heldout(folder, count=POOL, seed=2 * seed, setting="games", families=frontier_families())
+    store, ids = frontier_pool(out / "stores", seed=seed)
     return [
-        f"pool.source={folder}",
+        f"pool.source={store}",
+        f"pool.ids={ids}",
+        f"designer.environments={POOL}",
+        f"agent.episodes_per_env={EPISODES // POOL}",
         "evaluation.source=pool",
         f"evaluation.episodes={episodes}",
+        "evaluation.interval=1000000",
     ]
 
 
@@ -152,8 +146,34 @@ def agent(folder: Path) -> dict[str, tuple[float, float]]:
     ends = {key: (found[0][key], found[-1][key]) for key in keys if not key.endswith("_se")}
     played = [line["agent/success"] for line in lines(folder) if "agent/success" in line]
     # Each update plays instances that no update before has seen.
-    fresh = {"new instances in training": (mean(played[:_FEW]), mean(played[-_FEW:]))}
-    return {**fresh, **ends, **cost(folder)}
+    soon = played[: updates_within(folder, _SOON_S)]
+    fresh = {
+        "new instances, 5 minutes": (mean(played[:_FEW]), mean(soon[-_FEW:])),
+        "new instances, all updates": (mean(played[:_FEW]), mean(played[-_FEW:])),
+    }
+    flat = [line["agent/flat_groups"] for line in lines(folder) if "agent/flat_groups" in line]
+    groups = {"groups without a difference": (mean(flat[:_FEW]), mean(flat[-_FEW:]))}
+    return {**fresh, **ends, **groups, **cost(folder)}
+
+
+def updates_within(folder: Path, time_s: float) -> int:
+    """Return how many updates a run had done after some time of training."""
+    done = 0.0
+    walls = update_walls(folder)
+    for number, wall_s in enumerate(walls):
+        done += wall_s
+        if done > time_s:
+            return number
+    return len(walls)
+
+
+def update_walls(folder: Path) -> list[float]:
+    """Return what each update took, in seconds; the evaluation before the first is left out."""
+    events = [json.loads(line) for line in (folder / "events.jsonl").read_text().splitlines()]
+    walls = [each["wall_s"] for each in events if each["kind"] == "times"]
+    before = [e["wall_s"] for e in events if e["kind"] == "evaluated" and e["update"] == 0]
+    walls[0] -= sum(before)
+    return walls
 
 
 def designer(folder: Path) -> dict[str, tuple[float, float]]:
@@ -194,8 +214,7 @@ def weighted(worth: Mapping[str, float], counts: Mapping[str, int]) -> float:
 
 def cost(folder: Path) -> dict[str, tuple[float, float]]:
     """Return episodes and wall time of the updates of a run, as pairs from 0."""
-    events = [json.loads(line) for line in (folder / "events.jsonl").read_text().splitlines()]
-    walls = [each["wall_s"] for each in events if each["kind"] == "times"]
+    walls = update_walls(folder)
     episodes = max(line.get("budget/agent_episodes", 0.0) for line in lines(folder))
     return {"agent episodes": (0.0, episodes), "wall time of the updates, s": (0.0, sum(walls))}
 

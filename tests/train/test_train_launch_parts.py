@@ -56,6 +56,10 @@ def test_held_out_programs_are_certified_once_and_read_again(tmp_path):
     held = open_heldout(shared, tmp_path / "unused").held
     assert {env.digest for env in held.envs} == {record.digest for record in records}
     assert not any(env.group in ("", "text") for env in held.envs)
+    one = [f"pool.source={tmp_path / 'held'}", f"pool.ids={records[0].id}"]
+    pool = resolve("quickstart", overlays=["fixed-pool"], settings=[*one, "evaluation.source=pool"])
+    found = open_heldout(pool, tmp_path / "unused").held.envs
+    assert [env.digest for env in found] == [records[0].digest]
 
 
 @pytest.mark.parametrize(("setting", "number"), [("games", 12), ("tools", 6), ("mixed", 18)])

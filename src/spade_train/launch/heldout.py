@@ -58,10 +58,14 @@ def open_heldout(config: Config, folder: Path) -> HeldStore:
         return HeldStore(_read(store), store)
     source = config.pool.source if settings.source == "pool" else settings.source
     store = open_store(starter_path() if source == "starter" else source)
+    ids = config.pool.ids if settings.source == "pool" else ()
+    there = chosen(store, ids)
     if (store.root / _DONE).is_file():
-        return HeldStore(_read(store), store)
+        named = {record.digest for record in there}
+        kept = tuple(env for env in _read(store).envs if env.digest in named)
+        if kept:
+            return HeldStore(HeldOut(kept), store)
     kinds = _kinds(config.setting)
-    there = chosen(store, config.pool.ids if settings.source == "pool" else ())
     records = [each for each in there if each.withdrawn is None and each.kind in kinds]
     if not records:
         raise ConfigError(
