@@ -57,11 +57,16 @@ def main(
     tolerance: float,
     out: Path,
 ) -> None:
+    specs = specs or installed()
+    for spec in specs:  # before the models are loaded
+        state = readiness(spec.partition(",")[0])
+        if not state.ready:
+            raise click.UsageError(f"{spec}: {state.mend}")
     played: list[Played] = []
     asked = {"temperature": 0.0, "samples": 1, "top_p": None, "top_k": None}
     asked |= {"max_tokens": max_tokens, "max_turns": max_turns}
     models = opened(model)
-    for spec in specs or installed():
+    for spec in specs:
         suite, found = open_spec(spec), {}
         try:
             for name in (*FLOORS, *ENGINES):
