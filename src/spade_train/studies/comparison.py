@@ -29,6 +29,8 @@ class Row:
     """Held-out success before the first update."""
     gain: Interval | None
     """Held-out success after the last update minus that before the first."""
+    gain_lead: Interval | None
+    """Gain of the first arm minus this one's, by seed; None for the first arm."""
     lead: Interval | None
     """Held-out success of the first arm minus this one's, by seed; None for the first arm."""
     unseen: Interval | None
@@ -137,6 +139,15 @@ def _held_out(found: Sequence[Outcome]) -> dict[int, float]:
     return {each.seed: each.held_out for each in found}
 
 
+def _starts(found: Sequence[Outcome]) -> dict[int, float]:
+    return {it.seed: it.held_out_first for it in found if it.held_out_first is not None}
+
+
+def _gains(found: Sequence[Outcome]) -> dict[int, float]:
+    starts = _starts(found)
+    return {it.seed: it.held_out - starts[it.seed] for it in found if it.seed in starts}
+
+
 def _row(
     name: str,
     about: str,
@@ -145,7 +156,7 @@ def _row(
     first: Sequence[Outcome] | None,
 ) -> Row:
     held, unseen = _held_out(found), unseen_success(found, pools)
-    starts = {it.seed: it.held_out_first for it in found if it.held_out_first is not None}
+    starts, gains = _starts(found), _gains(found)
     levels = [each.figures.level_accepted for each in found if each.figures.level_accepted]
     regrets = [each.figures.regret for each in found if each.figures.regret]
     successes = [each.figures.success for each in found if each.figures.success]
@@ -156,7 +167,8 @@ def _row(
         seeds=tuple(sorted(held)),
         held_out=interval(list(held.values())),
         start=interval(list(starts.values())),
-        gain=paired(held, starts),
+        gain=interval(list(gains.values())),
+        gain_lead=paired(_gains(first), gains) if first is not None else None,
         lead=paired(_held_out(first), held) if first is not None else None,
         unseen=interval(list(unseen.values())),
         unseen_lead=paired(unseen_success(first, pools), unseen) if first is not None else None,

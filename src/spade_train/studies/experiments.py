@@ -23,7 +23,7 @@ from spade_train.studies.document import document
 from spade_train.studies.plan import Study, study_of
 from spade_train.studies.runner import Progress, Show
 from spade_train.studies.study import Finished, begin, conduct, gather, write_study_page
-from spade_train.studies.tables import markdown
+from spade_train.studies.tables import LEGEND, markdown
 
 COMMON = "common.toml"
 """Name of the file that the others of a folder share."""
@@ -272,6 +272,6 @@ def write_results(results: Sequence[Result], out: Path, *, made_at: str) -> str:
         told = json.dumps(plain_result(each), indent=1)
         replace_file(out, out / f"{asked.name}.json", told.encode())
         write_study_page(found, out / f"{asked.name}.html", made_at=made_at, title=asked.title)
-    text = "\n".join(sections)
+    text = "\n".join((*sections, LEGEND + "\n"))
     replace_file(out, out / "tables.md", text.encode())
     return text

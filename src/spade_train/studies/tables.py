@@ -11,11 +11,12 @@ from spade_train.studies.comparison import (
     count,
     lead,
     plain,
+    points,
     share,
     verdicts,
 )
 
-_LEGEND = (
+LEGEND = (
     "n: seeds. Brackets: 95 % intervals (Student's t) over seeds; a lead is of the first arm over "
     "this one, seed by seed, in points. Success and regret: of what the arm itself plays, means "
     "over the first and the last quarter of the updates; accepted: share of new programs, at last. "
@@ -37,10 +38,25 @@ def markdown(found: Comparison, *, title: str, question: str) -> str:
     parts += [
         _training(found.rows),
         _cost(found.rows),
-        _listed((*verdicts(found), *found.failures)),
-        _LEGEND,
+        _listed((*_words(found), *found.failures)),
     ]
     return "\n\n".join(parts) + "\n"
+
+
+def _words(found: Comparison) -> Iterator[str]:
+    """Say what the tables bear out; arms that begin elsewhere are compared by what they gain."""
+    starts = {row.start.mean for row in found.rows if row.start is not None}
+    if len(starts) < 2:
+        yield from verdicts(found)
+        return
+    for row in found.rows:
+        if row.gain is not None:
+            up, down = row.gain.above_zero, row.gain.below_zero
+            word = "rises" if up else "falls" if down else "shows no clear move"
+            yield f"{row.arm}: held-out success {word}, by {points(row.gain)}."
+        if row.gain_lead is not None:
+            first = found.rows[0].arm
+            yield f"Gain of {first} minus that of {row.arm}: {points(row.gain_lead)}."
 
 
 def _success(rows: Sequence[Row]) -> str:

@@ -2,6 +2,7 @@
 
 import json
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,9 @@ from spade_train.errors import DataError
 from spade_train.studies.arms import arm_config
 from spade_train.studies.experiments import bootstrap, read_plan, run_plan
 from spade_train.studies.plan import jobs, open_study, read_study
+from spade_train.studies.statistics import interval
+from spade_train.studies.study import gather
+from spade_train.studies.tables import markdown
 from train.reports.kit_runs import make_run
 
 SHIPPED = Path(__file__).parents[3] / "examples" / "experiments"
@@ -101,7 +105,7 @@ def test_experiments_share_runs_and_keep_their_own_tables(files, tmp_path):
     rows = {row.arm: row for row in sizes.found.comparison.rows}
     assert rows["small"].gain.mean == pytest.approx(0.03)
     assert rows["small"].start.mean == pytest.approx(0.4)
-    assert rows["small"].lead.mean == pytest.approx(0.18)
+    assert rows["small"].lead.mean == rows["small"].gain_lead.mean == pytest.approx(0.18)
     assert rows["small"].about.endswith("2 layers of inner width 64.")
     assert (out / "models" / "made").read_text() == "x"
     run_plan(plan, out, command=fake)
@@ -111,10 +115,30 @@ def test_experiments_share_runs_and_keep_their_own_tables(files, tmp_path):
     one = read_plan([files / "memory.toml"], out, seeds=3, settings=["agent.max_turns=7"])
     run_plan(one, out, command=fake)
     assert read_study(out).own == plan.study.own
-    bigger = (files / "sizes.toml").read_text().replace("inner = 64", "inner = 65")
-    (files / "sizes.toml").write_text(bigger)
-    with pytest.raises(ConfigError, match="other settings; name a new folder"):
-        run_plan(read_plan([files], out), out, command=fake)
+    others = (
+        ("inner = 64\nsteps = 5", "a model of other settings"),
+        ("inner = 65", "a study with"),
+    )
+    for text, says in others:
+        (files / "sizes.toml").write_text(FILES["sizes"].replace("inner = 64", text))
+        other = read_plan([files], out, settings=["agent.max_turns=7"])
+        with pytest.raises(ConfigError, match=f"holds {says}.*name a new folder"):
+            run_plan(other, out, command=fake)
+
+
+def test_arms_that_begin_elsewhere_are_compared_by_what_they_gain(files, tmp_path):
+    out = tmp_path / "out"
+    plan = read_plan([files / "memory.toml"], out)
+    ran(plan, out)
+    found = gather(plan.study, out).comparison
+    same = markdown(found, title="T", question="Q")
+    assert "\n* coevolution leads no-memory (the best baseline): +10.0 points" in same
+    first, second = found.rows
+    lower = replace(second, start=interval([0.1, 0.1]), gain=interval([-0.02, -0.02]))
+    apart = markdown(replace(found, rows=(first, lower)), title="T", question="Q")
+    assert "* no-memory: held-out success falls, by -2.0 points [-2.0, -2.0].\n" in apart
+    assert "* Gain of coevolution minus that of no-memory: +10.0 points" in apart
+    assert "leads" not in apart
 
 
 def test_a_model_that_cannot_be_made_ends_it(files, tmp_path):
