@@ -28,6 +28,7 @@ BENCHMARKS = (
     "corpus",
     "memory",
     "large-store",
+    "large-pull",
     "completions",
     "diversity",
 )

@@ -13,7 +13,7 @@ import resource
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -92,10 +92,10 @@ class _Template:
     report_sha: bytes
     seal: bytes
 
-    def copy(self, number: int) -> tuple[index.IndexLine, dict[str, bytes]]:
+    def copy(self, number: int, version: int) -> tuple[index.IndexLine, dict[str, bytes]]:
         """Return a copy's line of the index and its files."""
-        env_id = f"spade/{self.name}-{number:06d}-v0"
-        source = self.source + b"# copy %d\n" % number
+        env_id = f"spade/{self.name}-{number:06d}-v{version}"
+        source = self.source + b"# copy %d, version %d\n" % (number, version)
         source_sha = hashlib.sha256(source).hexdigest().encode()
         report = self.report.replace(self.source_sha, source_sha)
         manifest = (
@@ -134,20 +134,26 @@ def _templates() -> list[_Template]:
 def fill(root: Path, count: int) -> None:
     """Make a store of so many environments, fast: nothing is synced."""
     open_store(root, create=True)
-    templates = _templates()
     begun_ns = now_ns(root)
-    lines = []
-    for number in range(count):
-        line, files = templates[number % len(templates)].copy(number)
-        folder = f"{root}/{ENVS}/{line.id.removeprefix('spade/').removesuffix('-v0')}/v0"
-        os.makedirs(folder)
-        for name, data in files.items():
-            with open(f"{folder}/{name}", "wb") as file:
-                file.write(data)
-        lines.append(line)
-    lines.sort(key=index.order)
+    lines = place(root, range(count), version=0)
     index.write_index(root, lines, scanned_at_ns=begun_ns)
     replace_file(root, root / CATALOG, render(lines), sync=False)
+
+
+def place(root: Path, numbers: Iterable[int], *, version: int) -> list[index.IndexLine]:
+    """Write one version of each of these copies into a store, and return their lines, sorted."""
+    templates = _templates()
+    lines = []
+    for number in numbers:
+        line, files = templates[number % len(templates)].copy(number, version)
+        name = line.id.removeprefix("spade/").removesuffix(f"-v{version}")
+        folder = f"{root}/{ENVS}/{name}/v{version}"
+        os.makedirs(folder)
+        for file_name, data in files.items():
+            with open(f"{folder}/{file_name}", "wb") as file:
+                file.write(data)
+        lines.append(line)
+    return sorted(lines, key=index.order)
 
 
 @click.command()

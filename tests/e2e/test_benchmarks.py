@@ -27,6 +27,7 @@ CLAIMS = {
     "corpus": {500, 2.0},
     "memory": {20_000.0, 60.0, 5.0, 0.95},
     "large-store": {10.0},
+    "large-pull": {0.011, 0.02},
     "completions": {1.0},
     "diversity": {1.5},
 }
