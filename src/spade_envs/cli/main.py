@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import importlib
 import os
+import select
 import sys
 import threading
 from collections.abc import Mapping
@@ -35,6 +36,8 @@ from spade_envs.errors import (
 from spade_envs.reports.visible import clean
 
 FOUND, USAGE, MACHINERY, INTERRUPTED = 1, 2, 3, 130
+_SLOW = ("check", "ask", "transfer")
+"""How the names of threads begin that nobody waits for at the end."""
 
 _COMMANDS: Mapping[str, tuple[str, str]] = {
     "generate": ("generate", "Let a designer write environments and register those that pass."),
@@ -96,6 +99,13 @@ class _Commands(click.Group):
         except KeyboardInterrupt:
             click.echo("\ninterrupted", err=True)
             sys.exit(INTERRUPTED)
+        except BrokenPipeError as error:  # click itself would end with 1, which says another thing
+            if not (gone := _unread()):
+                click.echo(f"error: a program that this one started has ended: {error}", err=True)
+                sys.exit(MACHINERY)
+            for handle in gone:
+                os.dup2(os.open(os.devnull, os.O_WRONLY), handle)
+            sys.exit(0)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
@@ -124,6 +134,14 @@ def message_of(error: SpadeError) -> str:
     return str(error.args[0]) if isinstance(error, KeyError) and error.args else str(error)
 
 
+def _unread() -> list[int]:
+    """Return which of stdout and stderr are pipes that nobody reads any longer."""
+    poll = select.poll()
+    for handle in (1, 2):
+        poll.register(handle, 0)
+    return [handle for handle, event in poll.poll(0) if event & (select.POLLERR | select.POLLHUP)]
+
+
 def _open_what_is_closed() -> None:
     """Let closed standard streams lead nowhere, before a file of ours gets their number."""
     for handle in range(3):
@@ -143,15 +161,14 @@ def main() -> None:
     except SpadeError as error:
         click.echo(clean(f"error: {message_of(error)}"), err=True)
         sys.exit(exit_code(error))
-    except BrokenPipeError:
-        sys.stderr.close()
-        sys.exit(0)
+    except KeyboardInterrupt:
+        sys.exit(INTERRUPTED)
     except OSError as error:
         click.echo(clean(f"error: {error}"), err=True)
         sys.exit(MACHINERY)
     except SystemExit as ending:
-        if any(thread.name.startswith(("check", "ask")) for thread in threading.enumerate()):
-            # Interrupted: a check or a request under way would hold us up until its deadline.
+        if any(thread.name.startswith(_SLOW) for thread in threading.enumerate()):
+            # Interrupted: what is under way there would hold us up until its deadline.
             sys.stdout.flush()
             os._exit(ending.code if isinstance(ending.code, int) else FOUND)
         raise

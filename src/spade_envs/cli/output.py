@@ -84,8 +84,14 @@ def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[obje
         table.add_column(column, overflow="fold")
     for row in rows:
         table.add_row(*[_cell(value, Text) for value in row])
+
+    class Plain(Console):
+        def on_broken_pipe(self) -> None:
+            """Let the error pass, which rich would make an exit code of its own."""
+            raise
+
     width = None if sys.stdout.isatty() or "COLUMNS" in os.environ else PLAIN_WIDTH
-    Console(no_color=not wants_colour(), width=width, highlight=False).print(table)
+    Plain(no_color=not wants_colour(), width=width, highlight=False).print(table)
 
 
 def _print_long(title: str, columns: Sequence[str], rows: Sequence[Sequence[object]]) -> None:

@@ -25,10 +25,10 @@ def add_command(name: str, url: str) -> None:
     hf://datasets/OWNER/NAME.
     """
     from spade_envs.cli.output import say
-    from spade_envs.sharing.known import add_remote, known_remotes
+    from spade_envs.sharing.known import add_remote, as_shown, known_remotes
 
     add_remote(name, url)
-    say(f"{name}: {known_remotes()[name]}")
+    say(f"{name}: {as_shown(known_remotes()[name])}")
 
 
 @remote_command.command("list")
@@ -36,11 +36,11 @@ def add_command(name: str, url: str) -> None:
 def list_command(as_json: bool) -> None:
     """List the remotes that have names."""
     from spade_envs.cli.output import counted, echo_json, print_table, say
-    from spade_envs.sharing.known import known_remotes
+    from spade_envs.sharing.known import as_shown, known_remotes
     from spade_envs.sharing.remotes import Address
 
     found = sorted(known_remotes().items())
-    rows = [(name, Address.read(url).kind.value, url) for name, url in found]
+    rows = [(name, Address.read(url).kind.value, as_shown(url)) for name, url in found]
     if as_json:
         echo_json([dict(zip(("name", "kind", "url"), row, strict=True)) for row in rows])
         return
@@ -53,6 +53,6 @@ def list_command(as_json: bool) -> None:
 def remove_command(name: str) -> None:
     """Forget a name; nothing changes at the remote, and nothing that was pulled."""
     from spade_envs.cli.output import say
-    from spade_envs.sharing.known import remove_remote
+    from spade_envs.sharing.known import as_shown, remove_remote
 
-    say(f"{name} is forgotten; it was {remove_remote(name)}")
+    say(f"{name} is forgotten; it was {as_shown(remove_remote(name))}")

@@ -5,15 +5,17 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping, Sequence
 
+from spade_envs.errors import Corrupt, FormatTooNew, NotFound
 from spade_envs.ids import EnvId
 from spade_envs.sharing.names import renamed
 from spade_envs.sharing.offered import Offered
 from spade_envs.sharing.outcome import Outcome, Progress
 from spade_envs.sharing.planning import MEND, Plan
-from spade_envs.sharing.remotes.protocol import TooLong
+from spade_envs.sharing.remotes.protocol import LOST, Unreadable
 from spade_envs.store import EnvStore
 from spade_envs.store.files import publish_folder
 from spade_envs.store.layout import MANIFEST, version_path
+from spade_envs.store.read import read_version
 from spade_envs.trust import settings as trusted
 from spade_envs.trust.door import Admitted, admit
 from spade_envs.trust.incoming import Checked, Limits, Refused, check_files
@@ -65,21 +67,20 @@ class Bringer:
         progress(0, len(plans))
         try:
             for done, (plan, outcome) in enumerate(self._offered.reader.each(plans, self._one)):
-                if outcome.kind == "new":
+                if outcome.kind in ("new", "same"):
                     gates = self._offered.gates_version(plan.source)
                     taken.append(Offer(plan.source, plan.digest, gates_version=gates))
                 progress(done + 1, len(plans))
                 yield outcome
         finally:
-            note_offers(self._offered.remote.label, taken)
+            note_offers(self._offered.remote.known_as, taken)
 
     def _one(self, plan: Plan) -> Outcome:
         files = {MANIFEST: self._offered.manifests[plan.source]}
         try:
             files.update(self._fetched(plan.source))
-        except (TooLong, FileNotFoundError) as error:
-            reason = f"is refused: {error}, which its listing does not say"
-            return self.refuse(Refused(str(plan.source), reason, MEND), files)
+        except LOST as error:
+            return self.refuse(_lost(plan, error), files)
         checked = check_files(plan.source, files)
         if isinstance(checked, Refused):
             return self.refuse(checked, files)
@@ -104,18 +105,39 @@ class Bringer:
             self._offered.remote.label,
             address=self._offered.remote.written,
             signed_by=admitted.signed_by,
+            signed_key=admitted.signed_key,
             signed_as=plan.source if plan.source != plan.target else None,
             trust_certificate=self._trust_certificate,
         )
         files = renamed(checked.manifest, checked.files, plan.target)
         if not publish_folder(root, root / version_path(plan.target), files):
-            note = f"finds {plan.target} taken since this began; do it again"
-            return Outcome("conflict", str(plan.source), "", checked.digest, note)
+            source, target = str(plan.source), str(plan.target)
+            if self._has(plan.target, checked.digest):
+                return Outcome("same", source, target, checked.digest)
+            note = f"finds {target} taken since this began; do it again"
+            return Outcome("conflict", source, "", checked.digest, note)
         note = f"signed by {admitted.signed_by}" if admitted.signed_by else ""
         return Outcome("new", str(plan.source), str(plan.target), checked.digest, note)
+
+    def _has(self, target: EnvId, digest: str) -> bool:
+        """Whether another pull has just placed the same."""
+        try:
+            return read_version(self._store.root, target).digest == digest
+        except (Corrupt, FormatTooNew, NotFound):
+            return False
 
     def refuse(self, refused: Refused, files: Mapping[str, bytes]) -> Outcome:
         """Keep what was refused in quarantine, and return that as an outcome."""
         kept = None if self._dry_run else quarantine(self._store.root, refused, files)
         where = f" (kept in {os.path.relpath(kept, self._store.root)})" if kept else ""
         return Outcome("refused", refused.where, note=f"{refused.reason}; {refused.mend}{where}")
+
+
+def _lost(plan: Plan, error: Exception) -> Refused:
+    """Return why a version is not taken, one of whose files could not be read."""
+    where = str(plan.source)
+    if isinstance(error, FileNotFoundError):
+        return Refused(where, "lost a file since it was listed", "pull again")
+    if isinstance(error, Unreadable):
+        return Refused(where, f"is left out: {error}", "ask the remote's owner")
+    return Refused(where, f"is refused: {error}, which its listing does not say", MEND)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from spade_envs.errors import RemoteError
+from spade_envs.errors import Corrupt, FormatTooNew, NotFound, RemoteError
 from spade_envs.ids import EnvId
 from spade_envs.sharing.bring import Bringer
 from spade_envs.sharing.lock import Lock, Locked
@@ -18,6 +18,7 @@ from spade_envs.sharing.transfer import JOBS, Reader
 from spade_envs.store import EnvStore
 from spade_envs.store.index import IndexLine
 from spade_envs.trust.seen import Offer, judge_offers
+from spade_envs.types import Record
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,7 +47,7 @@ def install(
         ConfigError: an address cannot be used.
     """
     store.require_writable()
-    held = {record.id: record for record in store.records()}
+    held = _held(store)
     outcomes: list[Outcome] = []
     missing: list[Locked] = []
     for each in lock.environments:
@@ -65,18 +66,22 @@ def install(
     try:
         for url in _places(lock, missing, options):
             mine = [each for each in missing if _asks(lock, each, url, options)]
+            found: list[Outcome] = []
             try:
-                found, count = _from(url, mine, store, options, progress or _silent)
-            except RemoteError as error:
+                moved += _from(url, mine, store, options, progress or _silent, found)
+            except (RemoteError, NotFound, Corrupt, FormatTooNew) as error:
                 notes.append(str(error))
-                continue
-            moved += count
             outcomes += found
             done = {each.placed for each in found} | {each.id for each in found if not each.placed}
             missing = [each for each in missing if each.id not in done]
     finally:
         store.refresh()
+    held = _held(store) if missing else {}
     for each in missing:
+        record = held.get(each.id)
+        if record is not None and record.digest == each.digest:  # placed as its remote broke off
+            outcomes.append(Outcome("new", each.id, each.id, each.digest))
+            continue
         note = "is at none of the remotes that were looked in; name another with --remote URL"
         outcomes.append(Outcome("refused", each.id, "", each.digest, note))
     return Transfer(
@@ -85,6 +90,10 @@ def install(
         bytes_moved=moved,
         notes=tuple(notes),
     )
+
+
+def _held(store: EnvStore) -> dict[str, Record]:
+    return {record.id: record for record in store.records()}
 
 
 def _silent(done: int, total: int) -> None:
@@ -106,17 +115,18 @@ def _from(
     store: EnvStore,
     options: InstallOptions,
     progress: Progress,
-) -> tuple[list[Outcome], int]:
+    outcomes: list[Outcome],
+) -> int:
+    """Add what became of each to `outcomes`, as it comes; gives how many bytes moved."""
     if not wanted:
-        return [], 0
+        return 0
     with open_remote(url) as remote:
         reader = Reader(remote, options.jobs)
         offered = look(remote, reader, must_exist=True)
         plans = _found(offered, wanted)
         offers = [Offer(plan.source, plan.digest, offered.is_withdrawn(plan.source))
                   for plan in plans]  # fmt: skip
-        refused = judge_offers(remote.label, offers)
-        outcomes = []
+        refused = judge_offers(remote.known_as, offers)
         fit = []
         for plan, offer in zip(plans, offers, strict=True):
             if plan.source in refused:
@@ -130,7 +140,7 @@ def _from(
         bringer = Bringer(offered, store, trust_certificate=options.trust_certificate)
         for outcome in bringer.bring(fit, progress):
             outcomes.append(outcome)
-    return outcomes, reader.bytes
+    return reader.bytes
 
 
 def _found(offered: Offered, wanted: Sequence[Locked]) -> list[Plan]:

@@ -25,6 +25,11 @@ def file_path() -> Path:
     return user_config_path("spade-envs", appauthor=False) / FILE
 
 
+def as_shown(url: str) -> str:
+    """Return a named address as it may be printed, without a secret that was written by hand."""
+    return shown(url) if holds_secret(url) else url
+
+
 def known_remotes() -> dict[str, str]:
     """Return the address of each named remote.
 
@@ -36,8 +41,12 @@ def known_remotes() -> dict[str, str]:
         return msgspec.json.decode(path.read_bytes(), type=dict[str, str])
     except FileNotFoundError:
         return {}
-    except (OSError, msgspec.DecodeError, UnicodeDecodeError) as error:
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise ConfigError(f"{path} cannot be read ({error}); mend it or remove it") from None
+    except OSError as error:
+        raise ConfigError(
+            f"{path} cannot be read ({error.strerror}); set XDG_CONFIG_HOME to a folder of your own"
+        ) from None
 
 
 def address_of(text: str) -> str:
@@ -77,8 +86,8 @@ def add_remote(name: str, url: str) -> None:
     remotes = known_remotes()
     if remotes.get(name, url) != url:
         raise ConfigError(
-            f"{name} is {remotes[name]} already; remove it first with: spade-envs remote remove "
-            f"{name}"
+            f"{name} is {as_shown(remotes[name])} already; remove it first with: spade-envs remote "
+            f"remove {name}"
         )
     kept = found.url if found.kind is Kind.FOLDER else url
     if found.kind is Kind.GIT and found.url.startswith("file://"):
@@ -102,10 +111,16 @@ def remove_remote(name: str) -> str:
 
 def _write(remotes: Mapping[str, str]) -> None:
     path = file_path()
-    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    handle, half = tempfile.mkstemp(dir=path.parent, prefix=f".{FILE}.")
-    with os.fdopen(handle, "wb") as stream:
-        stream.write(canonical_json(dict(remotes)))
-        stream.flush()
-        os.fsync(stream.fileno())
-    Path(half).replace(path)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        handle, half = tempfile.mkstemp(dir=path.parent, prefix=f".{FILE}.")
+        with os.fdopen(handle, "wb") as stream:
+            stream.write(canonical_json(dict(remotes)))
+            stream.flush()
+            os.fsync(stream.fileno())
+        Path(half).replace(path)
+    except OSError as error:
+        raise ConfigError(
+            f"{path} cannot be written ({error.strerror}); set XDG_CONFIG_HOME to a folder of your "
+            "own"
+        ) from None

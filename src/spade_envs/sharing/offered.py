@@ -11,7 +11,7 @@ import msgspec
 from spade_envs.errors import Corrupt, FormatTooNew, NotFound, RemoteError
 from spade_envs.ids import EnvId
 from spade_envs.manifest.models import StoreMarker, read_model
-from spade_envs.sharing.remotes.protocol import Remote, TooLong
+from spade_envs.sharing.remotes.protocol import LOST, Remote
 from spade_envs.sharing.transfer import Reader, again
 from spade_envs.store.index import IndexLine, line_of
 from spade_envs.store.layout import (
@@ -48,6 +48,7 @@ class Offered:
     entries: Mapping[str, Entry]
     """Every file that is listed, by path."""
     manifests: dict[EnvId, bytes] = field(default_factory=dict)
+    _lost: dict[EnvId, str] = field(default_factory=dict)
 
     @property
     def is_store(self) -> bool:
@@ -98,11 +99,16 @@ class Offered:
         path = f"{version_path(env_id)}/{MANIFEST}"
         try:
             return self.reader.read(path, self.sizes(env_id).get(MANIFEST, 0))
-        except (TooLong, FileNotFoundError):
-            return b""
+        except FileNotFoundError:
+            self._lost[env_id] = f"{path} is gone since it was listed; pull again"
+        except LOST as error:
+            self._lost[env_id] = str(error)
+        return b""
 
     def line(self, env_id: EnvId) -> IndexLine | str:
         """Return what a manifest that was read says, or why it says nothing that counts."""
+        if env_id in self._lost:
+            return self._lost[env_id]
         where = f"{self.remote.label}/{version_path(env_id)}/{MANIFEST}"
         try:
             version = parse_version(self.manifests[env_id], env_id, where)
@@ -151,7 +157,10 @@ def look(remote: Remote, reader: Reader, *, must_exist: bool) -> Offered:
         entries={entry.path: entry for entry in listed},
     )
     if offered.is_store:
-        marker = reader.read(MARKER, MAX_TOMBSTONE_BYTES)
+        try:
+            marker = reader.read(MARKER, MAX_TOMBSTONE_BYTES)
+        except FileNotFoundError:
+            raise RemoteError(f"{remote.label} changed while it was looked at; try again") from None
         read_model(StoreMarker, marker, f"{remote.label}/{MARKER}")
     elif must_exist:
         raise NotFound(f"there is no envstore at {remote.label} (it has no {MARKER})")

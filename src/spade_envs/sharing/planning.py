@@ -74,7 +74,7 @@ class Planner:
         targets = self._targets(found)
         offers = self._offers(targets, found)
         refused = judge_offers(
-            self.offered.remote.label, offers.values(), whole=self.wanted.everything
+            self.offered.remote.known_as, offers.values(), whole=self.wanted.everything
         )
         taken: set[EnvId] = set()
         for source, target in targets.items():
@@ -115,7 +115,7 @@ class Planner:
         that has the sizes of what is here, it is the same.
         """
         offers, unknown = {}, []
-        seen = seen_digests(self.offered.remote.label)
+        seen = seen_digests(self.offered.remote.known_as)
         for source, target in targets.items():
             record = self.holdings.records.get(target)
             known = record is not None and seen.get(str(source)) == record.digest

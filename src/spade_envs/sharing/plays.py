@@ -9,7 +9,7 @@ from pathlib import Path
 
 from spade_envs.errors import Corrupt
 from spade_envs.sharing.offered import Offered
-from spade_envs.sharing.remotes.protocol import Remote, TooLong
+from spade_envs.sharing.remotes.protocol import LOST, Remote
 from spade_envs.store.files import make_folders, read_file, replace_file
 from spade_envs.store.plays import LEDGER, Cell, Figures, PlayReader, is_sound
 
@@ -62,7 +62,7 @@ def push_plays(offered: Offered, root: Path, remote: Remote) -> list[str]:
         entry = offered.entries.get(path)
         try:
             there = b"" if entry is None else offered.reader.read(path, MAX_LEDGER_BYTES)
-        except (TooLong, FileNotFoundError):
+        except LOST:
             notes.append(f"{path} there cannot be read, so it stays")
             continue
         if _grown(there, here):
@@ -82,7 +82,7 @@ def _offered(offered: Offered) -> Iterator[tuple[str, bytes]]:
         if _FILE.fullmatch(entry.path) and 0 < entry.size <= MAX_LEDGER_BYTES:
             try:
                 data = offered.reader.read(entry.path, entry.size)
-            except (TooLong, FileNotFoundError):
+            except LOST:
                 continue  # it is growing just now; the next time will do
             yield entry.path, data[: data.rfind(b"\n") + 1]
 

@@ -157,7 +157,7 @@ class _Push:
             remote.replace(INDEX, encode(lines))
             remote.replace(CATALOG, render(lines))
         remote.finish(_message(changed))
-        note_offers(remote.label, self._now_there(outcomes))
+        note_offers(remote.known_as, self._now_there(outcomes))
         return outcomes
 
     def _now_there(self, outcomes: Sequence[Outcome]) -> list[Offer]:

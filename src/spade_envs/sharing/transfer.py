@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from spade_envs.errors import RemoteError
-from spade_envs.sharing.remotes.protocol import Moved, Remote, TooLong
+from spade_envs.sharing.remotes.protocol import Moved, Remote, TooLong, Unreadable
 
 T = TypeVar("T")
 K = TypeVar("K")
@@ -46,6 +46,7 @@ class Reader:
         Raises:
             FileNotFoundError: there is no such file.
             TooLong: it is longer.
+            Unreadable: it may not be read.
             RemoteError: it cannot be read in three tries.
         """
         data = b"" if max_bytes == 0 else again(lambda: self._remote.read(path, max_bytes))
@@ -66,7 +67,7 @@ def again(act: Callable[[], T]) -> T:
     for attempt in range(_TRIES - 1):
         try:
             return act()
-        except (Moved, TooLong):
+        except (Moved, TooLong, Unreadable):
             raise
         except RemoteError:
             time.sleep(_PAUSE_S * 4**attempt)

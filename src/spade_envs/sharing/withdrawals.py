@@ -9,7 +9,7 @@ from spade_envs.manifest.models import Tombstone, read_model
 from spade_envs.sharing.offered import Offered
 from spade_envs.sharing.outcome import Outcome
 from spade_envs.sharing.planning import Plan
-from spade_envs.sharing.remotes.protocol import TooLong
+from spade_envs.sharing.remotes.protocol import LOST
 from spade_envs.store.layout import MAX_TOMBSTONE_BYTES, TOMBSTONE, version_path
 from spade_envs.store.publish import bury
 from spade_envs.store.read import clean_line
@@ -38,5 +38,5 @@ def _reason(offered: Offered, plan: Plan) -> str:
     try:
         data = offered.reader.read(path, MAX_TOMBSTONE_BYTES)
         return clean_line(read_model(Tombstone, data, path).reason) or "no reason given"
-    except (TooLong, FileNotFoundError, Corrupt, FormatTooNew):
+    except (*LOST, Corrupt, FormatTooNew):
         return "no readable reason given"

@@ -16,6 +16,8 @@ class Admitted:
 
     signed_by: str = ""
     """The allowed signer whose signature holds; empty if there is none."""
+    signed_key: str = ""
+    """Their key."""
     remark: str = ""
     """Why no signature counts."""
 
@@ -30,7 +32,7 @@ def admit(checked: Checked, settings: Settings) -> Admitted | Refused:
     env_id = checked.env_id
     verdict = judge_signature(checked.files[MANIFEST], checked.signature, settings.signers, env_id)
     if isinstance(verdict, Signed):
-        return Admitted(signed_by=verdict.by)
+        return Admitted(signed_by=verdict.by, signed_key=verdict.key)
     if isinstance(verdict, Forged):
         mend = "take it from another remote, or ask its publisher to sign it anew"
         return Refused(str(env_id), verdict.reason, mend)

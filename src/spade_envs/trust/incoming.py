@@ -35,7 +35,7 @@ class Entry:
     """Relative to the store, with `/` between the parts."""
     size: int
     """Bytes, as the remote says; what is read must be held to `Limits.of`."""
-    kind: Literal["file", "link", "other"] = "file"
+    kind: Literal["file", "link", "other", "unreadable"] = "file"
     """Anything but a file is refused."""
 
 

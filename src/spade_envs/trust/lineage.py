@@ -48,7 +48,8 @@ class Lineage:
     remote: str
     """Where it was pulled from; empty for one's own."""
     signed_by: str
-    """Allowed signer whose signature holds here, or held when it was pulled."""
+    """Allowed signer whose signature holds here, or held when it was pulled; by a key that is
+    theirs still."""
     remarks: tuple[str, ...]
     """What deserves a look, a sentence each."""
 
@@ -72,7 +73,9 @@ def lineage_of(
     made = manifest.provenance
     origins = origins_of(record.digest)
     signed_by, forged = _signer(store, record, settings)
-    signed_by = signed_by or next((each.signed_by for each in origins if each.signed_by), "")
+    signed_by = signed_by or next(
+        (each.signed_by for each in origins if settings.vouches_for(each)), ""
+    )
     remarks = [
         *forged,
         *_licence_remarks(manifest.licence, made.passage),

@@ -28,6 +28,8 @@ class Origin(msgspec.Struct, frozen=True, kw_only=True):
     not noted."""
     signed_by: str = ""
     """Name of the allowed signer whose signature held when it was pulled; empty if none did."""
+    signed_key: str = ""
+    """Their public key: another key of the same name is somebody else's word."""
     signed_as: str = ""
     """The id that was signed, if it was renamed by the pull."""
     trust_certificate: bool = False
@@ -48,6 +50,7 @@ def note_origin(
     *,
     address: str = "",
     signed_by: str = "",
+    signed_key: str = "",
     signed_as: EnvId | None = None,
     trust_certificate: bool = False,
 ) -> None:
@@ -60,6 +63,7 @@ def note_origin(
         remote: address of the remote; what is secret in it is left out.
         address: address that leads there again; must hold no secret.
         signed_by: `Admitted.signed_by`.
+        signed_key: `Admitted.signed_key`.
         signed_as: what the remote calls it, if it is renamed.
         trust_certificate: do not run the gates again before the first run, if `signed_by` is
             still an allowed signer then.
@@ -75,6 +79,7 @@ def note_origin(
         remote=public_address(remote),
         address=clean_line(address, 2000),
         signed_by=signed_by,
+        signed_key=signed_key,
         signed_as="" if signed_as is None else str(signed_as),
         trust_certificate=trust_certificate,
     )

@@ -27,6 +27,7 @@ TOP_FILES = frozenset({MARKER, INDEX, CATALOG, "README.md", ".gitattributes", ".
 LEFT_ALONE = {
     ".cache": "caches and indexes of another machine are never taken; they are made anew here",
     ".staging": "half-written things of another machine are never taken",
+    "lost+found": "what a check of the file system found is no part of a store",
     ".git": "a repository's own files are no part of a store",
     REJECTED: "refused designs are not shared",
     "quarantine": "what another machine refused is not shared",

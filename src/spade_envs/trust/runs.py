@@ -14,7 +14,6 @@ import msgspec
 
 from spade_envs._version import GATES_VERSION
 from spade_envs.errors import NotTrusted
-from spade_envs.ids import EnvId
 from spade_envs.store import EnvStore, open_store, starter_path
 from spade_envs.trust import journal
 from spade_envs.trust.consent import plea
@@ -61,7 +60,7 @@ def standing(digest: str, settings: Settings | None = None) -> Standing:
     if not origins or _is_starter(digest):
         return Standing((), consented=True, certified=True)
     decided = settings if settings is not None else load()
-    signed = [each for each in origins if _signed(each, decided)]
+    signed = [each for each in origins if decided.vouches_for(each)]
     consented = bool(signed) or any(decided.allows(o.namespace, o.remote) for o in origins)
     trusted = any(decided.trust_certificate or each.trust_certificate for each in signed)
     return Standing(origins, consented=consented, certified=trusted or is_verified(digest))
@@ -73,12 +72,6 @@ def _is_starter(digest: str) -> bool:
     if root is None:
         return False
     return any(record.digest == digest for record in open_store(root).records())
-
-
-def _signed(origin: Origin, settings: Settings) -> bool:
-    """Whether who signed it when it was pulled is an allowed signer still."""
-    signer = settings.signer(origin.signed_by) if origin.signed_by else None
-    return signer is not None and signer.covers(EnvId.parse(origin.signed_as or origin.id))
 
 
 def is_verified(digest: str) -> bool:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import msgspec
 
 from spade_envs.ids import EnvId
+from spade_envs.store.read import clean_line
 from spade_envs.trust import journal
 from spade_envs.trust.incoming import Refused
 from spade_envs.trust.origin import public_address
@@ -41,12 +42,12 @@ def judge_offers(
     """Return by id which offers take back what the same remote said before, and why.
 
     Args:
-        remote: its address.
+        remote: what its past is noted under, `Remote.known_as`.
         offers: what it says now; digests may come from its index, before anything is fetched.
         whole: the offers are all that the remote has. Then a name whose greatest version is less
             than it was is refused as well: an older state of the store is offered.
     """
-    known = _by_id(public_address(remote))
+    known = _by_id(_place(remote))
     offered = list(offers)
     refused = {offer.env_id: found for offer in offered if (found := _judged(offer, known))}
     if whole:
@@ -103,7 +104,7 @@ def note_offers(remote: str, offers: Iterable[Offer]) -> None:
     Raises:
         StoreError: it cannot be noted.
     """
-    address = public_address(remote)
+    address = _place(remote)
     known = _by_id(address)
     new = [
         _Seen(address, str(offer.env_id), offer.digest, offer.withdrawn, offer.gates_version)
@@ -113,9 +114,17 @@ def note_offers(remote: str, offers: Iterable[Offer]) -> None:
     journal.append(FILE, [now for old, now in merged if old is None or _merged(old, now) != old])
 
 
+def _place(remote: str) -> str:
+    """Return what notes call a remote: its public address, with the branch if one is named."""
+    address, mark, branch = remote.rpartition("#") if "://" in remote else (remote, "", "")
+    return (
+        f"{public_address(address)}#{clean_line(branch, 200)}" if mark else public_address(remote)
+    )
+
+
 def seen_digests(remote: str) -> dict[str, str]:
     """Return by id the digests that were taken from a remote before."""
-    return {text: seen.digest for text, seen in _by_id(public_address(remote)).items()}
+    return {text: seen.digest for text, seen in _by_id(_place(remote)).items()}
 
 
 def _by_id(address: str) -> dict[str, _Seen]:

@@ -28,8 +28,8 @@ from typing import Any
 import msgspec
 
 from spade_envs.errors import ConfigError, IdError
-from spade_envs.ids import check_name
-from spade_envs.trust.origin import public_address
+from spade_envs.ids import EnvId, check_name
+from spade_envs.trust.origin import Origin, public_address
 from spade_envs.trust.signatures import Signer
 
 FILE = "trust.toml"
@@ -76,6 +76,13 @@ class Settings(msgspec.Struct, frozen=True):
     def signer(self, name: str) -> Signer | None:
         """Return the allowed signer of this name."""
         return next((each for each in self.signers if each.name == name), None)
+
+    def vouches_for(self, origin: Origin) -> bool:
+        """Whether the key that signed what was pulled is still that of an allowed signer."""
+        signer = self.signer(origin.signed_by) if origin.signed_by else None
+        if signer is None or signer.key != origin.signed_key:
+            return False
+        return signer.covers(EnvId.parse(origin.signed_as or origin.id))
 
 
 def settings_path() -> Path:

@@ -63,6 +63,8 @@ class Signed:
     """An allowed signer signed exactly this manifest."""
 
     by: str
+    key: str
+    """The public key that it was made with, as `Signer.key`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +118,7 @@ def judge_signature(
             allowed.write_text(f'{signer.name} namespaces="{PURPOSE}" {signer.key}\n')
             asked = ["verify", "-n", PURPOSE, "-I", signer.name, "-f", str(allowed)]
             if _keygen([*asked, "-s", str(folder / "sig")], manifest).returncode == 0:
-                return Signed(signer.name)
+                return Signed(signer.name, signer.key)
     return Unsigned(f"is signed with {key}, which is no key of a signer allowed for {env_id.name}")
 
 

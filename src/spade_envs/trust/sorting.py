@@ -35,7 +35,9 @@ class Sorter:
             return False
         self._count += 1
         place = place_of(entry.path)
-        if isinstance(place, str):
+        if entry.kind == "unreadable":
+            self._refuse(entry.path, "is a folder that you may not read")
+        elif isinstance(place, str):
             self._refuse(entry.path, place)
         elif place.left_alone:
             top = entry.path.split("/")[0]

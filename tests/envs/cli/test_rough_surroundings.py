@@ -1,5 +1,6 @@
 """Closed streams, interrupts, files that are none, and messages that others wrote."""
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -13,6 +14,7 @@ from spade_envs.corpus import open_corpus
 from spade_envs.design.length import tokenizer_count
 from spade_envs.errors import ClientError, ConfigError, CorpusError
 
+ROOT = Path(__file__).parents[3]
 _LEADS_NOWHERE = """
 import os, sys
 from spade_envs.cli import main
@@ -81,6 +83,28 @@ def test_an_interrupt_ends_any_command_with_130(monkeypatch, capsys):
     with pytest.raises(SystemExit) as ending:
         main.main()
     assert (ending.value.code, capsys.readouterr().err) == (130, "\ninterrupted\n")
+
+
+@pytest.mark.parametrize("command", ["list", "card"])
+def test_a_reader_that_has_seen_enough_is_no_fault(command):
+    reader, writer = os.pipe()
+    os.close(reader)
+    run = [sys.executable, "-m", "spade_envs.cli.main", command, "--store", "envstore"]
+    done = subprocess.run(run, stdout=writer, stderr=subprocess.PIPE, check=False, cwd=ROOT)
+    os.close(writer)
+    assert (done.returncode, done.stderr) == (0, b"")
+
+
+def test_a_pipe_that_breaks_inside_is_a_fault(monkeypatch, capsys):
+    def fail(*_):
+        raise BrokenPipeError(32, "Broken pipe")
+
+    monkeypatch.setattr("spade_envs.corpus.open_corpus", fail)
+    monkeypatch.setattr(sys, "argv", ["spade-envs", "brief", "--corpus", "docs"])
+    with pytest.raises(SystemExit) as ending:
+        main.main()
+    assert ending.value.code == main.MACHINERY
+    assert "has ended" in capsys.readouterr().err
 
 
 def test_a_corpus_without_a_name_is_not_the_folder_one_is_in(monkeypatch, tmp_path):

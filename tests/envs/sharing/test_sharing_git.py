@@ -9,6 +9,7 @@ from spade_envs.errors import NotFound, RemoteError
 from spade_envs.sharing import pull, push
 from spade_envs.sharing.remotes import git as module
 from spade_envs.sharing.remotes import open_remote
+from spade_envs.trust.incoming import Limits
 
 
 @pytest.fixture
@@ -88,6 +89,20 @@ def test_branches_and_commits_are_chosen_by_the_address(repository, stores):
         push(f"{repository}#{commit_id}", bob)
 
 
+def test_an_older_branch_has_a_past_of_its_own(repository, stores):
+    alice, bob, carol = stores
+    add(alice, 1, name="maze")
+    push(f"{repository}#v1", alice)
+    add(alice, 2, name="maze")
+    push(f"{repository}#main", alice)
+    assert len(pull(f"{repository}#main", bob).of("new")) == 2
+    older = pull(f"{repository}#v1", carol)
+    assert (older.clean, [each.id for each in older.of("new")]) == (True, ["spade/maze-v0"])
+    git("update-ref", "refs/heads/main", "refs/heads/v1", cwd=repository)
+    (back,) = pull(f"{repository}#main", carol).outcomes
+    assert (back.kind, "older state" in back.note) == ("refused", True)
+
+
 def test_a_link_hook_or_filter_in_a_repository_does_nothing(repository, stores, tmp_path):
     alice, bob, _ = stores
     add(alice, 1, name="maze")
@@ -165,3 +180,43 @@ def test_no_password_is_in_a_message_a_command_line_or_the_cache(tmp_path, monke
     held = [path for path in (tmp_path / "home").rglob("*") if path.is_file()]
     assert held
     assert not any(b"hunter22" in path.read_bytes() for path in held)
+
+
+def test_a_repository_that_lists_billions_of_files_is_read_no_further_than_is_taken(
+    repository, tmp_path, monkeypatch
+):
+    blob = git("hash-object", "-w", "--stdin", cwd=repository).strip()
+    kind, inner = "100644 blob", blob
+    for _ in range(30):  # 10 ** 30 files in thirty small objects
+        rows = "".join(f"{kind} {inner}\tx{number}\n" for number in range(10))
+        made = subprocess.run(
+            ["git", "mktree"], cwd=repository, input=rows.encode(), capture_output=True, check=True
+        )
+        kind, inner = "040000 tree", made.stdout.decode().strip()
+    tip = git("commit-tree", "-m", "bomb", inner, cwd=repository).strip()
+    git("update-ref", "HEAD", tip, cwd=repository)
+    monkeypatch.setattr(module, "Limits", lambda: Limits(entries=5000))
+    with open_remote(str(repository)) as remote:
+        assert len(remote.entries()) == 5001
+
+
+def test_a_git_that_is_killed_while_it_reads_is_started_anew_and_refuses_nothing(
+    repository, stores, monkeypatch
+):
+    alice, bob, _ = stores
+    for number in range(3):
+        add(alice, number, name=f"maze-{number}")
+    push(str(repository), alice)
+    first, killed = module.GitRemote._read, []
+
+    def read(self, reader, path, max_bytes):
+        if path.endswith(("maze-0/v0/env.py", "maze-1/v0/report.json")) and path not in killed:
+            killed.append(path)
+            reader.kill()
+            if len(killed) == 1:
+                reader.wait()
+        return first(self, reader, path, max_bytes)
+
+    monkeypatch.setattr(module.GitRemote, "_read", read)
+    done = pull(str(repository), bob)
+    assert (len(killed), [each.kind for each in done.outcomes]) == (2, ["new"] * 3)

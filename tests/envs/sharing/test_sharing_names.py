@@ -1,14 +1,24 @@
 """Refs as people write them, names that clash with nobody's, addresses without surprises."""
 
+import json
+
 import pytest
+from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 
 from envs.store.kit import add
+from spade_envs.cli.main import cli
 from spade_envs.errors import ConfigError, IdError, NotFound, RemoteError
 from spade_envs.ids import EnvId
 from spade_envs.sharing import Wanted
-from spade_envs.sharing.known import add_remote, address_of, known_remotes, remove_remote
+from spade_envs.sharing.known import (
+    add_remote,
+    address_of,
+    file_path,
+    known_remotes,
+    remove_remote,
+)
 from spade_envs.sharing.names import Renaming, read_ref
 from spade_envs.sharing.remotes import Address, Kind, open_remote
 from spade_envs.sharing.remotes.address import holds_secret, masked, shown
@@ -145,6 +155,8 @@ def test_secrets_are_neither_shown_nor_written_down(url):
         "git+https://alice:p?hunter22@host/x.git",
         "s3://key:p/hunter22@bucket/x",
         "https://hunter22@[host/x.git",
+        "https://alice:1234/hunter22@host/x.git",
+        "https://alice:1234#a/hunter22@host/x.git",
     ],
 )
 def test_a_password_that_cuts_its_address_short_is_refused_and_not_shown(url):
@@ -169,6 +181,27 @@ def test_an_at_sign_in_a_path_is_no_password(url):
 def test_a_file_system_that_wants_more_than_an_address_is_one_clear_error(url, tmp_path):
     with pytest.raises(RemoteError, match=url), open_remote(url):
         pass
+
+
+def test_a_secret_that_was_written_into_the_names_is_not_shown():
+    secret = "https://alice:hunter22@host/x.git"
+    add_remote("team", "https://host/x.git")
+    file_path().write_text(json.dumps({"team": secret, "disk": "/mnt/a#b"}))
+    for arguments in (["list"], ["list", "--json"], ["add", "team", "/x"], ["remove", "team"]):
+        done = CliRunner().invoke(cli, ["remote", *arguments])
+        said = f"{done.output}{done.exception}"
+        assert "hunter22" not in said
+        assert "host/x.git" in said
+    assert known_remotes() == {"disk": "/mnt/a#b"}
+
+
+def test_a_configuration_folder_that_cannot_be_used_is_one_error_with_the_mend(
+    tmp_path, monkeypatch
+):
+    (tmp_path / "blocked").write_text("")
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "blocked"))
+    with pytest.raises(ConfigError, match="set XDG_CONFIG_HOME"):
+        add_remote("team", "/mnt/envs")
 
 
 def test_remotes_have_names_that_belong_to_the_user(tmp_path, monkeypatch):

@@ -92,6 +92,7 @@ class Fake:
     sizes: dict[str, Any] = field(default_factory=dict)
     more: list[Entry] = field(default_factory=list)
     label: str = "memory://hostile"
+    known_as: str = "memory://hostile"
     written: str = "memory://hostile"
     fetched: list[str] = field(default_factory=list)
 

@@ -132,7 +132,7 @@ def test_a_signer_stands_for_consent_and_on_request_for_the_certificate(
     store, record, judged, public, home
 ):
     signer = Signer("alice", public["alice"], ("alice",))
-    pulled(store, record, signed_by="alice")
+    pulled(store, record, signed_by="alice", signed_key=signer.key)
     with pytest.raises(NotTrusted):
         source_to_run(store, record)  # signed, but nobody here allows the signer
     allow_signer(signer)
@@ -142,6 +142,9 @@ def test_a_signer_stands_for_consent_and_on_request_for_the_certificate(
     path.write_text("trust_certificate = true\n" + path.read_text())
     source_to_run(store, record)
     assert judged == []
+    allow_signer(Signer("alice", public["mallory"], ("alice",)))
+    assert not standing(record.digest).consented  # alice has another key since hers was stolen
+    allow_signer(signer)
     remove("alice")
     with pytest.raises(NotTrusted):
         source_to_run(store, record)
@@ -156,9 +159,10 @@ def test_a_pull_may_trust_the_certificates_of_signers_alone(store, record, judge
 
 def test_a_signature_counts_for_the_name_that_was_signed(store, record, public):
     allow_signer(Signer("bob", public["mallory"], ("bob",)))
-    pulled(store, record, signed_by="bob")
+    signed = {"signed_by": "bob", "signed_key": public["mallory"]}
+    pulled(store, record, **signed)
     assert not standing(record.digest).consented
-    pulled(store, record, signed_by="bob", signed_as=EnvId("bob.word", 0))
+    pulled(store, record, **signed, signed_as=EnvId("bob.word", 0))
     assert standing(record.digest).consented
 
 

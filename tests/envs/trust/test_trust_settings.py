@@ -101,7 +101,7 @@ def test_signatures_are_judged_by_who_may_sign_what(keys, public):
     made = sign(DATA, keys["alice"])
     alice = Signer("alice", public["alice"], ("alice",))
     mallory = Signer("mallory", public["mallory"])
-    assert judge_signature(DATA, made, [mallory, alice], MAZE) == Signed("alice")
+    assert judge_signature(DATA, made, [mallory, alice], MAZE) == Signed("alice", alice.key)
     assert judge_signature(DATA, None, [alice], MAZE) == Unsigned("has no signature")
     assert isinstance(judge_signature(DATA, made, [mallory], MAZE), Unsigned)
     assert isinstance(judge_signature(DATA, made, [alice], EnvId("bob.maze", 0)), Unsigned)

@@ -23,6 +23,8 @@ _IPV6 = re.compile(r"(?<=[/@])\[[0-9A-Fa-f:.]+\](?=[:/])")
 _LEAST = 5
 _CUT_SHORT = re.compile(r"[^@\[\]]*:(?![0-9]*$)[^@]*")
 """Host and port with something else for a port: a password that a bare `/`, `?` or `#` ended."""
+_PORT = re.compile(r"[^@\[\]:]*:[0-9]+")
+"""Host and port, or a name and the digits of a password; an `@` inside a later part tells which."""
 _SECRET = re.compile(r"(?<=//)[^/@\s]+@")
 
 
@@ -65,7 +67,7 @@ class Address:
         if scheme and _split(text) is None:
             raise ConfigError(
                 f"{shown(text)!r} cannot be read; in a user name or password write / as %2F, "
-                "? as %3F, # as %23, and an IPv6 host in brackets"
+                "? as %3F, # as %23, in a path @ as %40, and an IPv6 host in brackets"
             )
         if scheme == "hf":
             return _hub(text)
@@ -83,6 +85,11 @@ class Address:
     def label(self) -> str:
         """The address without user name, password, query and fragment."""
         return shown(self.url)
+
+    @property
+    def known_as(self) -> str:
+        """The label, with the branch or revision if one is named: each has a past of its own."""
+        return f"{self.label}#{self.revision}" if self.revision else self.label
 
     @property
     def written(self) -> str:
@@ -142,7 +149,9 @@ def _split(url: str) -> SplitResult | None:
     except ValueError:
         return None
     rest = url.partition("://")[2][len(parts.netloc) :]
-    return None if "@" in rest and _CUT_SHORT.fullmatch(parts.netloc) else parts
+    cut = "@" in rest and _CUT_SHORT.fullmatch(parts.netloc)
+    cut = cut or (re.search(r"[^/]@", rest) and _PORT.fullmatch(parts.netloc))
+    return None if cut else parts
 
 
 def shown(url: str) -> str:

@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from itertools import islice
 from pathlib import Path
 from typing import Literal
 
 from spade_envs.errors import Corrupt, RemoteError
 from spade_envs.sharing.remotes.address import Address
-from spade_envs.sharing.remotes.protocol import TooLong
+from spade_envs.sharing.remotes.protocol import TooLong, Unreadable
 from spade_envs.store import open_store
 from spade_envs.store.files import publish_file, publish_folder, read_file, replace_file
 from spade_envs.store.layout import CATALOG, INDEX, create_store
-from spade_envs.trust.incoming import Entry
+from spade_envs.trust.incoming import Entry, Limits
 from spade_envs.trust.paths import LEFT_ALONE
+
+_OF_ONE_FILE = frozenset({errno.EACCES, errno.EPERM, errno.EIO})
+_DEEPEST = 16
+"""Folders in folders that are looked into; those of a store are three."""
 
 
 @contextmanager
@@ -29,13 +36,14 @@ class FolderRemote:
 
     def __init__(self, root: Path) -> None:
         self.root, self.label, self.written = root, str(root), str(root)
+        self.known_as = self.label
 
     def entries(self) -> Sequence[Entry]:
         """Return every file, links as such; what is never shared is left out."""
         if not self.root.exists():
             return ()
         try:
-            return list(_walk(self.root, ""))
+            return list(islice(_walk(self.root, ""), Limits().entries + 1))
         except OSError as error:
             raise RemoteError(f"{self.label} cannot be listed: {error.strerror}") from None
 
@@ -48,12 +56,23 @@ class FolderRemote:
         except Corrupt as error:
             raise TooLong(str(error)) from None
         except OSError as error:
-            raise RemoteError(str(error)) from None
+            kind = Unreadable if error.errno in _OF_ONE_FILE else RemoteError
+            raise kind(str(error)) from None
 
     def add(self, folder: str, files: Mapping[str, bytes]) -> bool:
         """Publish a version, at once."""
         create_store(self.root)
-        return publish_folder(self.root, self.root / folder, files)
+        placed = publish_folder(self.root, self.root / folder, files)
+        return placed or self._holds(folder, files)
+
+    def _holds(self, folder: str, files: Mapping[str, bytes]) -> bool:
+        """Whether a rival has just published the same."""
+        try:
+            return all(
+                self.read(f"{folder}/{name}", len(data)) == data for name, data in files.items()
+            )
+        except (RemoteError, FileNotFoundError):
+            return False
 
     def write_new(self, path: str, data: bytes) -> bool:
         """Write one file, at once; False if there is one."""
@@ -75,15 +94,26 @@ class FolderRemote:
 
 
 def _walk(folder: Path, prefix: str) -> Iterator[Entry]:
-    with os.scandir(folder) as found:
-        inside = sorted(found, key=lambda entry: entry.name)
+    try:
+        with os.scandir(folder) as found:
+            inside = sorted(found, key=lambda entry: entry.name)
+    except PermissionError:
+        if not prefix:
+            raise
+        yield Entry(prefix[:-1], 0, "unreadable")
+        return
+    except FileNotFoundError:  # gone since its name was read
+        return
     for entry in inside:
         path = f"{prefix}{entry.name}"
         if entry.is_dir(follow_symlinks=False):
-            if prefix or entry.name not in LEFT_ALONE:
+            if prefix.count("/") >= _DEEPEST:
+                yield Entry(path, 0, "other")
+            elif prefix or entry.name not in LEFT_ALONE:
                 yield from _walk(Path(entry.path), f"{path}/")
             continue
         kind: Literal["file", "link", "other"] = "file"
         if not entry.is_file(follow_symlinks=False):
             kind = "link" if entry.is_symlink() else "other"
-        yield Entry(path, entry.stat(follow_symlinks=False).st_size, kind)
+        with contextlib.suppress(FileNotFoundError):
+            yield Entry(path, entry.stat(follow_symlinks=False).st_size, kind)

@@ -21,7 +21,7 @@ from spade_envs.errors import RemoteError
 from spade_envs.sharing.remotes.address import Address
 from spade_envs.sharing.remotes.gitprogram import NAME, Git
 from spade_envs.sharing.remotes.protocol import Moved, TooLong
-from spade_envs.trust.incoming import Entry
+from spade_envs.trust.incoming import Entry, Limits
 
 _COMMIT = re.compile(r"[0-9a-f]{40}([0-9a-f]{24})?")
 _HEAD = re.compile(r"ref: (refs/heads/\S+)\tHEAD")
@@ -50,7 +50,7 @@ class GitRemote:
 
     def __init__(self, git: Git, address: Address) -> None:
         self._git, self.label, self._wanted = git, address.label, address.revision
-        self.written = address.written
+        self.written, self.known_as = address.written, address.known_as
         self._lock = threading.Lock()
         self._mine = f"refs/spade/{uuid.uuid4().hex}"
         self._branch, self._tip = "", ""
@@ -66,7 +66,7 @@ class GitRemote:
         listing = self._fetch()
         self._blobs, self._folders = {}, set()
         found = []
-        for line in listing.split(b"\0")[:-1]:
+        for line in listing:
             facts, _, name = line.partition(b"\t")
             mode, _, blob, size = facts.decode("ascii").split()
             path = name.decode("utf-8", "replace")
@@ -85,20 +85,31 @@ class GitRemote:
         with self._lock:
             if self._reader is None:
                 self._reader = self._git.start("cat-file", "--batch")
-            pipe_in, pipe_out = self._reader.stdin, self._reader.stdout
-            assert pipe_in is not None
-            assert pipe_out is not None
-            pipe_in.write(f"{self._blobs[path]}\n".encode())
-            pipe_in.flush()
-            words = pipe_out.readline().split()
-            if len(words) != 3 or words[1] != b"blob" or int(words[2]) > max_bytes:
+            try:
+                return self._read(self._reader, path, max_bytes)
+            except (RemoteError, BrokenPipeError) as error:
                 self._reader.kill()
                 self._reader.communicate()
                 self._reader = None
-                raise TooLong(f"{path} at {self.label} is not at most {max_bytes} bytes")
-            data = pipe_out.read(int(words[2]))
-            pipe_out.read(1)
-        return data
+                if isinstance(error, TooLong):
+                    raise
+                raise RemoteError(f"git stopped while it read {path} of {self.label}") from None
+
+    def _read(self, reader: subprocess.Popen[bytes], path: str, max_bytes: int) -> bytes:
+        pipe_in, pipe_out = reader.stdin, reader.stdout
+        assert pipe_in is not None
+        assert pipe_out is not None
+        pipe_in.write(f"{self._blobs[path]}\n".encode())
+        pipe_in.flush()
+        words = pipe_out.readline().split()
+        if words[1:] == [b"missing"] or (len(words) == 3 and words[1] != b"blob"):
+            raise TooLong(f"{path} at {self.label} is no file")
+        if len(words) == 3 and int(words[2]) > max_bytes:
+            raise TooLong(f"{path} at {self.label} has more than {max_bytes} bytes")
+        data = pipe_out.read(int(words[2]) + 1) if len(words) == 3 else b""
+        if data[-1:] != b"\n" or len(data) <= int(words[2]):
+            raise RemoteError("cut short")
+        return data[:-1]
 
     def add(self, folder: str, files: Mapping[str, bytes]) -> bool:
         """Put a version's files into the commit that is being made."""
@@ -141,7 +152,7 @@ class GitRemote:
 
     # Fetching
 
-    def _fetch(self) -> bytes:
+    def _fetch(self) -> Sequence[bytes]:
         """Fetch the branch, and return its tree as git lists it; empty if there is none yet."""
         self._git.make()
         said = self._git.words("ls-remote", "--symref", NAME)
@@ -149,7 +160,7 @@ class GitRemote:
         self._branch, source = _chosen(self._wanted, said, refs)
         if not source:
             self._tip = ""
-            return b""
+            return ()
         try:
             return self._take(source)
         except RemoteError:
@@ -160,7 +171,7 @@ class GitRemote:
         self._git.make()
         return self._take(source)
 
-    def _take(self, source: str) -> bytes:
+    def _take(self, source: str) -> Sequence[bytes]:
         self._git.run(
             "fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--no-auto-gc",
             NAME, f"+{source}:{self._mine}",
@@ -168,7 +179,8 @@ class GitRemote:
         (self._tip,) = self._git.words("rev-parse", "--verify", f"{self._mine}^{{commit}}")
         # Kept for the next time, so that only what is new is fetched; a rival may be at it.
         self._git.run("update-ref", "refs/spade/last", self._tip, check=False)
-        return self._git.run("ls-tree", "-r", "-z", "-l", "--full-tree", self._tip).stdout
+        most = Limits().entries + 1
+        return self._git.records("ls-tree", "-r", "-z", "-l", "--full-tree", self._tip, most=most)
 
     # Writing
 

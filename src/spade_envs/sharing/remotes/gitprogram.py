@@ -21,6 +21,8 @@ from spade_envs.sharing.remotes.address import masked
 
 MOST_BLOCKS = 16 << 20
 """Of 512 bytes: no file that git writes while it fetches may be greater."""
+MOST_LISTED_BYTES = 512 << 20
+_PIECE_BYTES = 1 << 20
 
 _SETTINGS = (
     ("core.hooksPath", "/dev/null"),
@@ -50,7 +52,13 @@ class Git:
     def make(self) -> None:
         """Make the repository, if it is not there."""
         if not (self.folder / "HEAD").exists():
-            self.folder.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            try:
+                self.folder.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            except OSError as error:
+                raise ConfigError(
+                    f"{self.folder.parent} cannot be made ({error.strerror}), and what git fetches "
+                    "is kept there; set XDG_CACHE_HOME to a folder of your own"
+                ) from None
             self.run("init", "--quiet", "--bare", "--template=", str(self.folder))
 
     def is_sound(self) -> bool:
@@ -138,6 +146,32 @@ class Git:
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
         )
+
+    def records(self, *arguments: str, most: int) -> Sequence[bytes]:
+        """Return what git lists with `-z`, and read no further than `most` of it.
+
+        A few kilobytes of a repository can list billions of files.
+
+        Raises:
+            RemoteError: git failed, or names are absurdly long.
+        """
+        process = self.start(*arguments)
+        pipe = process.stdout
+        assert pipe is not None
+        parts, found, size = [], 0, 0
+        try:
+            while found < most and (part := os.read(pipe.fileno(), _PIECE_BYTES)):
+                parts.append(part)
+                found, size = found + part.count(b"\0"), size + len(part)
+                if size > MOST_LISTED_BYTES:
+                    raise self.failure(arguments[0], b"its list of files has no end")
+        finally:
+            if found >= most or size > MOST_LISTED_BYTES:
+                process.kill()
+            said = process.communicate()[1]
+        if found < most and process.returncode != 0:
+            raise self.failure(arguments[0], said)
+        return b"".join(parts).split(b"\0")[:-1][:most]
 
     def words(self, *arguments: str) -> Sequence[str]:
         """Return the lines that git answered."""

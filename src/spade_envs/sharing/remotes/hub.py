@@ -41,6 +41,7 @@ class HubRemote:
         self._name = address.url.removeprefix("hf://datasets/")
         self._wanted = address.revision or None
         self.label, self.written = address.label, address.written
+        self.known_as = address.known_as
         self._lock = threading.Lock()
         self._commit: str | None = None
         self._exists = False

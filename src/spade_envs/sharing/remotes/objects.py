@@ -47,6 +47,7 @@ class ObjectRemote:
     def __init__(self, system: Any, root: str, address: Address) -> None:
         self._system, self._root, self._url = system, root, address.url
         self.label, self.written = address.label, address.written
+        self.known_as = address.known_as
 
     def entries(self) -> Sequence[Entry]:
         """Return every object below the root."""

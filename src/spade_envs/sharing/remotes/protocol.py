@@ -21,6 +21,14 @@ class TooLong(RemoteError):
     """Raised when a file has more bytes than its listing says, or than are taken."""
 
 
+class Unreadable(RemoteError):
+    """Raised when this one file cannot be read, though its remote can."""
+
+
+LOST = (TooLong, Unreadable, FileNotFoundError)
+"""What is wrong with one file alone; the remote can be asked for others."""
+
+
 class Remote(Protocol):
     """An envstore elsewhere. Paths are relative to it. Any method may be called from any thread.
 
@@ -33,6 +41,8 @@ class Remote(Protocol):
 
     label: str
     """What it is called in messages; holds no password or token."""
+    known_as: str
+    """What this machine's notes on its past are kept under: the label, and the branch if named."""
     written: str
     """Address that leads there again, with its kind and revision; holds no password or token."""
 
@@ -46,6 +56,7 @@ class Remote(Protocol):
         Raises:
             FileNotFoundError: there is no such file.
             TooLong: it has more than `max_bytes` bytes.
+            Unreadable: it is there, and may not be read.
         """
         ...
 
