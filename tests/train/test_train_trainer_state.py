@@ -151,6 +151,16 @@ def test_a_path_without_a_model_is_a_setting_that_cannot_be_used(tmp_path):
         load_policy(settings(model={"path": str(tmp_path)}))
 
 
+@pytest.mark.parametrize("path", ["/models/gone", "./gone", "~/gone-from-here", "models/a/b"])
+def test_no_network_is_asked_for_a_path_that_is_not_there(path, monkeypatch):
+    def ask(*_, **__):
+        raise AssertionError("the network is asked")
+
+    monkeypatch.setattr("transformers.AutoTokenizer.from_pretrained", ask)
+    with pytest.raises(ConfigError, match="no such folder"):
+        load_policy(settings(model={"path": path}))
+
+
 def test_adapters_start_the_same_for_the_same_seed(folder):
     config = settings(model={"path": str(folder), "lora": {"rank": 2, "targets": "q_proj, v_proj"}})
     torch.manual_seed(5)

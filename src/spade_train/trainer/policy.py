@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import os
+import re
 from pathlib import Path
 from typing import Any
 
 from spade_envs.errors import ConfigError, MissingExtra
 from spade_train.config import Config
 from spade_train.config.machine import Lora, Model
-from spade_train.nano.quiet import no_bars
+from spade_train.nano.quiet import no_bars, no_retries
 from spade_train.runs.checkpoint import Checkpoint
+
+_HUB = re.compile(r"\w[\w.-]*(/\w[\w.-]*)?", re.ASCII)
+"""What can be a model of the Hub; everything else is a path, for which no network is asked."""
 
 
 def load_policy(config: Config) -> tuple[Any, Any]:
@@ -61,14 +66,19 @@ def _loaded(settings: Model, dtype: Any) -> tuple[Any, Any]:
 
     from spade_train.nano.model import WEIGHTS
 
-    path = str(WEIGHTS) if settings.path == "nano" else settings.path
+    path = str(WEIGHTS) if settings.path == "nano" else os.path.expanduser(settings.path)
     local = Path(path).is_dir()
+    if not local and not _HUB.fullmatch(path):
+        raise ConfigError(
+            f'model.path = "{settings.path}": there is no such folder, and a model of the Hub is '
+            "called OWNER/NAME"
+        )
     where: dict[str, Any] = {"local_files_only": local}
     if settings.revision and not local:
         where["revision"] = settings.revision
     try:
-        tokenizer = AutoTokenizer.from_pretrained(path, **where)
-        with no_bars():
+        with no_bars(), no_retries():
+            tokenizer = AutoTokenizer.from_pretrained(path, **where)
             model = AutoModelForCausalLM.from_pretrained(path, dtype=dtype, **where)
     except (OSError, ValueError) as error:
         raise ConfigError(
