@@ -8,7 +8,6 @@ arithmetic to `eval` and is not used.
 from __future__ import annotations
 
 import importlib
-import sys
 from collections.abc import Mapping, Sequence
 from types import ModuleType, SimpleNamespace
 from typing import Any, Literal, TypeAlias
@@ -16,6 +15,7 @@ from typing import Any, Literal, TypeAlias
 from spade_envs.types import Json
 from spade_train.suites.base import Said, Score
 from spade_train.suites.calls import parse_calls
+from spade_train.suites.standins import standing_in
 
 Language: TypeAlias = Literal["python", "java", "javascript"]
 Calls: TypeAlias = list[dict[str, dict[Any, Json]]]
@@ -178,14 +178,6 @@ def _ast_checker() -> ModuleType:
     That table imports the clients of a dozen services, for one flag of the model under test:
     whether its function names had their dots taken away, which here nobody does.
     """
-    stand_in = ModuleType(_CONFIG)
-    vars(stand_in)["MODEL_CONFIG_MAPPING"] = {_WHO: SimpleNamespace(underscore_to_dot=False)}
-    before = sys.modules.get(_CONFIG)
-    sys.modules[_CONFIG] = stand_in
-    try:
+    model = SimpleNamespace(underscore_to_dot=False)
+    with standing_in(_CONFIG, MODEL_CONFIG_MAPPING={_WHO: model}):
         return importlib.import_module("bfcl_eval.eval_checker.ast_eval.ast_checker")
-    finally:
-        if before is None:
-            del sys.modules[_CONFIG]
-        else:
-            sys.modules[_CONFIG] = before

@@ -14,11 +14,10 @@ from typing import Any, Protocol
 
 from spade_envs.errors import ConfigError
 from spade_envs.types import Json, Message
+from spade_train.suites.arena_moves import ARENA_BEST, ARENA_RANDOM
 from spade_train.suites.base import Decoding, Fault, Said, Score, Task
 from spade_train.suites.single import boxed
 
-VERSION = 1
-"""Of these suites; raise it when scores change."""
 TEXTARENA = (
     "GuessTheNumber-v0",
     "TowerOfHanoi-v0",
@@ -70,12 +69,12 @@ class Game(Protocol):
 
 def textarena(*, games: Sequence[str] | str = TEXTARENA, episodes: int = 20) -> Games:
     """Return games of TextArena for one player; the last reward, cut to [0, 1], is the value."""
-    return Games("textarena", "textarena", _named(games), episodes, Arena, 100)
+    return Games("textarena", "textarena", named(games), episodes, Arena, 100, ours=2)
 
 
 def babyai(*, games: Sequence[str] | str = BABYAI, episodes: int = 20) -> Games:
     """Return levels of BabyAI told in words; the value is 1 for a mission done in time."""
-    return Games("babyai", "minigrid", _named(games), episodes, Baby, 128)
+    return Games("babyai", "minigrid", named(games), episodes, Baby, 128)
 
 
 class Games:
@@ -89,11 +88,12 @@ class Games:
         episodes: int,
         form: Any,
         max_turns: int,
+        ours: int = 1,
     ) -> None:
         if not games or type(episodes) is not int or episodes < 1:
             raise ConfigError("games must be named, and episodes be a whole number >= 1")
         self.name, self._form = name, form
-        self.version = f"{package} {importlib.metadata.version(package)} + {VERSION}"
+        self.version = f"{package} {importlib.metadata.version(package)} + {ours}"
         self.settings: Mapping[str, Json] = {"games": list(games), "episodes": episodes}
         self.labels: Mapping[str, str] = {}
         self.decoding = Decoding(temperature=1.0, max_tokens=8192, max_turns=max_turns)
@@ -163,11 +163,14 @@ class Arena:
     """A game of TextArena.
 
     Its games draw from the process's generator, which they seed at the start. Each finds it here as
-    it left it, so that games under way at once do not disturb each other.
+    it left it, so that games under way at once do not disturb each other. What a game shows holds
+    all that it showed before; here only what is new is told.
     """
 
-    def __init__(self, env: Any) -> None:
-        self._env, self._drawn = env, random.getstate()
+    def __init__(self, env: Any, kind: str) -> None:
+        self._env, self._kind = env, kind
+        self._seen = str(env.get_observation()[1])
+        self._drawn = random.getstate()
         self.over, self.value, self.won = False, 0.0, False
 
     @classmethod
@@ -175,28 +178,40 @@ class Arena:
         """Start a game; return it and what is seen."""
         env = importlib.import_module("textarena").make(name)
         env.reset(num_players=1, seed=seed)
-        return cls(env), str(env.get_observation()[1])
+        game = cls(env, name.partition("-")[0])
+        return game, game._seen
 
     def act(self, said: Said) -> str:
         """Hand the reply to the game as it is."""
         random.setstate(self._drawn)
         done, _ = self._env.step(said)
-        seen = "" if done else str(self._env.get_observation()[1])
+        before = self._seen
+        self._seen = "" if done else str(self._env.get_observation()[1])
         self._drawn = random.getstate()
         if not done:
-            return seen
+            return self._seen.removeprefix(before).strip() or self._seen
         rewards, _ = self._env.close()
         reward = float(rewards[0])
         self.over, self.value, self.won = True, min(1.0, max(0.0, reward)), reward >= 1.0
         return ""
 
     def reference(self) -> Said | None:
-        """Nobody knows."""
-        return None
+        """Return the move of one who sees the hidden state; None for games that are not known."""
+        known = ARENA_BEST.get(self._kind)
+        best = known(self._inside()) if known else None
+        return None if best is None else f"[{best}]"
 
     def random(self, rng: random.Random) -> Said:
-        """Return numbers in brackets, as most of these games want them."""
+        """Return a random move; in games that are not known, numbers, as most of them want."""
+        if (known := ARENA_RANDOM.get(self._kind)) is not None:
+            return f"[{known(self._inside(), rng)}]"
         return "[" + " ".join(str(rng.randrange(1, 10)) for _ in range(rng.randint(1, 4))) + "]"
+
+    def _inside(self) -> Any:
+        env = self._env
+        while hasattr(env, "env"):
+            env = env.env
+        return env
 
 
 class Baby:
@@ -272,9 +287,14 @@ def told(image: Any) -> str:
     return "\n".join([*lines, f"You carry {carried}."])
 
 
-def _named(games: Sequence[str] | str) -> list[str]:
-    named = games.split(",") if isinstance(games, str) else games
-    chosen = [each.strip() for each in named if each.strip()]
+def named(games: Sequence[str] | str) -> list[str]:
+    """Return names that were given as a list or with commas between them.
+
+    Raises:
+        ConfigError: one holds anything but letters, digits, `_` and `-`.
+    """
+    given = games.split(",") if isinstance(games, str) else games
+    chosen = [each.strip() for each in given if each.strip()]
     if bad := [each for each in chosen if not re.fullmatch(r"[\w-]+", each)]:
         raise ConfigError(f"no game is called {bad[0]!r}")
     return chosen

@@ -172,8 +172,15 @@ SUITES: Mapping[str, Entry] = MappingProxyType(
             factory="spade_train.suites.games:textarena",
             about="games of TextArena for one player",
             settings=GAMES,
-            modules=("textarena",),
-            pip=(("textarena==0.7.4",),),
+            modules=("textarena", "nltk", "urllib3"),
+            pip=(("textarena==0.7.4", "nltk", "urllib3"),),
+        ),
+        "gem": Entry(
+            factory="spade_train.suites.gem_games:gem",
+            about="games of GEM",
+            settings=GAMES,
+            modules=("gem", "pandas"),
+            pip=(("--no-deps", "gem-llm==0.1.0"), ("pandas",)),
         ),
         "babyai": Entry(
             factory="spade_train.suites.games:babyai",
