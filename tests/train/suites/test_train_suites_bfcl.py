@@ -3,6 +3,7 @@
 import importlib
 import random
 import sys
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -180,17 +181,40 @@ def test_random_replies_are_calls(suite):
     assert session.messages[-1].content.startswith("[{'role': 'tool'")
 
 
+def without_the_last_turn(turns):
+    """Return what says the reference up to the last turn, and nothing in it."""
+    ended = 0
+
+    def say(session):
+        nonlocal ended
+        said = session.reference() if ended < turns - 1 else ""
+        ended += not said.startswith("[")
+        return said
+
+    return say
+
+
 @pytest.mark.slow
-def test_the_real_package_has_the_published_ceiling_and_floor():
+@pytest.mark.timeout(1800)
+def test_the_real_package_has_its_ceiling_and_floors_and_gives_them_again():
     found = readiness("bfcl-multi-turn")
     if not found.ready:
         pytest.skip(f"bfcl-eval is not installed; {found.mend}")
     real = open_suite("bfcl-multi-turn")
     try:
         tasks = real.tasks()
-        assert len(tasks) == 800
-        for task in tasks[:40]:
-            assert play(real, task.id, lambda s: s.reference())[1].success, task.id
-            assert not play(real, task.id, lambda s: "")[1].success, task.id
+        groups = Counter(task.group for task in tasks)
+        assert groups == dict.fromkeys(("base", "miss_func", "miss_param", "long_context"), 200)
+        won = Counter()
+        for task in tasks:
+            first = play(real, task.id, lambda s: s.reference())[1]
+            assert first == play(real, task.id, lambda s: s.reference())[1], task.id
+            won["oracle", task.group] += first.success
+            won["empty", task.group] += play(real, task.id, lambda s: "")[1].success
+            short = without_the_last_turn(task.detail["turns"])
+            won["short", task.group] += play(real, task.id, short)[1].success
+        assert {won["oracle", group] for group in groups} == {200}
+        assert {won["empty", group] for group in groups} == {0}
+        assert all(won["short", group] <= 2 for group in groups)
     finally:
         real.close()
