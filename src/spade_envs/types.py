@@ -363,7 +363,7 @@ def _lacks_reference(result: GateResult) -> bool:
     return result.gate == "L3.1" and result.message.startswith("no reference")
 
 
-RejectionStage: TypeAlias = Literal["client", "parse", "gates", "novelty"]
+RejectionStage: TypeAlias = Literal["corpus", "client", "parse", "gates", "novelty"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

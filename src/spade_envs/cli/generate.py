@@ -178,6 +178,10 @@ class _Night:
 
     def note(self, state: Progress) -> None:
         """Keep and show how far the run is."""
+        from spade_envs.cli.output import say
+
+        if self.state is None and not sys.stderr.isatty():  # in a log, nothing else shows a start
+            say(f"{state.run}: asking {self.writer.name}; spade-envs runs tells how far it is")
         self.state = state
         self._live.report(state)
 

@@ -8,6 +8,8 @@ MANY = 0.1
 """Share of the attempts from which a cause is worth advice."""
 
 _STAGES: Mapping[str, str] = {
+    "corpus": "Documents were changed or removed while the run drew from them: give it a copy. "
+    "The next start reads them anew, and is another run.",
     "client": "The server failed although it was asked again: look at its log, lower --concurrency "
     "or set --requests-per-minute and --tokens-per-minute; the same command makes these attempts.",
     "parse": "Answers hold no whole program: raise --max-tokens if they are cut off or lost in "

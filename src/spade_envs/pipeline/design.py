@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from spade_envs.design.clients import CompletionRequest
 from spade_envs.design.parse import parse
 from spade_envs.design.prompting import render_repair
-from spade_envs.errors import ClientError, ParseError
-from spade_envs.types import Completion, EnvSource, GateResult, Message, Report
+from spade_envs.errors import ClientError, CorpusError, ParseError
+from spade_envs.types import Completion, EnvSource, GateResult, Message, RejectionStage, Report
 
 Check = Callable[[EnvSource], Report]
 
@@ -22,6 +22,8 @@ class Design:
     completion: Completion | None = None
     error: str = ""
     """Why there is no completion, or no source in it."""
+    lost: RejectionStage = "client"
+    """Where it ended, if there is no completion."""
     source: EnvSource | None = None
     report: Report | None = None
     """None if the gates were not asked."""
@@ -36,6 +38,11 @@ class Design:
         """Whether asking the designer for a correction makes sense."""
         refused = self.report is not None and not self.report.accepted
         return self.completion is not None and (self.source is None or refused)
+
+
+def unread(request: CompletionRequest, error: CorpusError) -> Design:
+    """Return the design of an attempt whose passage cannot be read."""
+    return Design(request=request, error=" ".join(str(error).split()), lost="corpus")
 
 
 def parsed(request: CompletionRequest, answer: Completion | ClientError) -> Design:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -16,7 +16,7 @@ from spade_envs.design.brief import CHALLENGES, Challenge
 from spade_envs.design.length import MAX_SOURCE_CHARS
 from spade_envs.design.modes import PARENTS, plain_mode, skills_of, tools_of_attempt
 from spade_envs.design.skills import kind_of
-from spade_envs.errors import ConfigError, StoreError
+from spade_envs.errors import ConfigError, CorpusError, StoreError
 from spade_envs.memory import Memory, Neighbour, Recall, recall
 from spade_envs.memory.embedders.base import Vectors, embed
 from spade_envs.memory.recall import describe
@@ -112,6 +112,9 @@ class Desk:
         Args:
             plain: what it would ask for by the rotations alone.
             task: settings of the run; one desk serves one run at a time.
+
+        Raises:
+            CorpusError: none of the passages to choose from can be read any more.
         """
         if self._open is None or self._open[0] != task.key:
             choices = Choices(self.store, task.key, keep=self._keep)
@@ -241,32 +244,36 @@ class Desk:
         """Return the place of the passage that is least like what is there, and its text."""
         assert self.memory is not None
         first = attempt * self._candidates
-        places = range(first, first + self._candidates)
-        texts = [_text(task, place) for place in places]
-        rows = embed(self.memory.embedder, texts)
+        texts = _texts(task, range(first, first + self._candidates))
+        places = list(texts)
+        rows = embed(self.memory.embedder, list(texts.values()))
         likeness = np.array([self._likeness(row) for row in rows])
         recent = [
             choices.by_attempt[before].position
             for before in range(max(0, attempt - _RECENT), attempt)
             if before in choices.by_attempt
         ]
-        if recent:
-            used = np.stack([self._passage_row(task, place) for place in recent])
-            likeness += (rows @ used.T).max(axis=1)
+        used = [row for place in recent if (row := self._passage_row(task, place)) is not None]
+        if used:
+            likeness += (rows @ np.stack(used).T).max(axis=1)
         best = int(np.argmin(likeness))
         self._passages = {p: r for p, r in self._passages.items() if p in recent}
         self._passages[places[best]] = rows[best]
-        return places[best], texts[best]
+        return places[best], texts[places[best]]
 
     def _likeness(self, row: Vectors) -> float:
         assert self.memory is not None
         nearest = self.memory.near(row, 1)
         return nearest[0].similarity if nearest else 0.0
 
-    def _passage_row(self, task: Task, place: int) -> Vectors:
+    def _passage_row(self, task: Task, place: int) -> Vectors | None:
         assert self.memory is not None
         if place not in self._passages:
-            self._passages[place] = self.memory.embed_text(_text(task, place))
+            try:
+                text = _text(task, place)
+            except CorpusError:
+                return None
+            self._passages[place] = self.memory.embed_text(text)
         return self._passages[place]
 
     def _records(self) -> Sequence[Record]:
@@ -320,6 +327,20 @@ def _skill_of(parent: Record, wanted: set[Skill]) -> Skill | None:
 def _fitting(choice: Choice, task: Task) -> tuple[Skill, ...]:
     able = skills_of(choice.mode)
     return tuple(skill for skill in task.skills if skill in able)
+
+
+def _texts(task: Task, places: Iterable[int]) -> dict[int, str]:
+    """Return the texts at those places whose documents are still as they were, at least one."""
+    found: dict[int, str] = {}
+    failure = None
+    for place in places:
+        try:
+            found[place] = _text(task, place)
+        except CorpusError as error:
+            failure = error
+    if failure is not None and not found:
+        raise failure
+    return found
 
 
 def _text(task: Task, place: int) -> str:

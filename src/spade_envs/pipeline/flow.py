@@ -9,11 +9,11 @@ from dataclasses import replace
 from typing import Any
 
 from spade_envs.design.clients import CompletionRequest, Policy, Usage
-from spade_envs.errors import ClientError
+from spade_envs.errors import ClientError, CorpusError
 from spade_envs.pipeline.answers import Answers
 from spade_envs.pipeline.asker import Answered, Asker
 from spade_envs.pipeline.budget import most
-from spade_envs.pipeline.design import Check, Design, parsed, repair_chat
+from spade_envs.pipeline.design import Check, Design, parsed, repair_chat, unread
 from spade_envs.pipeline.plan import Plan
 from spade_envs.types import Completion, EnvSource
 
@@ -63,7 +63,7 @@ class Flow:
         self._done: dict[int, Design] = {}
         self._filling = True
         self._failures = 0
-        self._first_failure: ClientError | None = None
+        self._first_failure: ClientError | CorpusError | None = None
         self._answered = False
 
     @property
@@ -92,6 +92,7 @@ class Flow:
 
         Raises:
             ClientError: the policy answers nothing any more.
+            CorpusError: no passage can be read any more.
         """
         upcoming = iter(attempts)
         ahead = next(upcoming, None)
@@ -136,7 +137,11 @@ class Flow:
         if len(self._open) >= self._width:
             return False
         if self._drawn is None or self._drawn.attempt != attempt:
-            self._drawn = self._plan.request(attempt)
+            try:
+                self._drawn = self._plan.request(attempt)
+            except CorpusError as error:
+                self._unread(attempt, error)
+                return True
         request = self._drawn
         reserve = most(request, self._plan.repair_turns)
         if not more(len(self._open), self.reserved + reserve):
@@ -145,6 +150,18 @@ class Flow:
         self._reserved[attempt] = reserve
         self._ask(request)
         return True
+
+    def _unread(self, attempt: int, error: CorpusError) -> None:
+        """Give an attempt up whose passage is not there any more: people edit their documents."""
+        self._failed(error)
+        self._open.add(attempt)
+        self._done[attempt] = unread(self._plan.empty(attempt), error)
+
+    def _failed(self, error: ClientError | CorpusError) -> None:
+        self._failures += 1
+        self._first_failure = self._first_failure or error
+        if isinstance(error, CorpusError) and self._failures >= self._width:
+            raise self._first_failure
 
     def _ask(self, request: CompletionRequest) -> None:
         recorded = self._answers.get(request)
@@ -175,8 +192,7 @@ class Flow:
                 self._answers.add(request, answer)
                 self._failures, self._first_failure, self._answered = 0, None, True
             else:
-                self._failures += 1
-                self._first_failure = self._first_failure or answer
+                self._failed(answer)
         if self._failures >= self._width and self._first_failure is not None:
             raise self._first_failure
         for request, answer in pairs:

@@ -82,7 +82,7 @@ def generate(
         kinds: kinds of environments to design; both if empty.
         sandbox: where the gates run; the process-wide one if None.
         workers: sources that are checked at once, >= 1.
-        progress: called after each outcome and each answer, and at the end.
+        progress: called at the beginning, after each outcome and each answer, and at the end.
         block: attempts that are under way at once, >= 1; more for a server that answers more.
         licence: SPDX identifier of the environments.
         checker: what checks a source instead of `gates.check`, for tests.

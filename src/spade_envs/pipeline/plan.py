@@ -25,6 +25,9 @@ from spade_envs.pipeline.choice import Choice
 from spade_envs.pipeline.desk import Desk, Task, with_tools
 from spade_envs.types import Brief, Completion, Json, Message, Mode, Passage, Skill
 
+_PASSAGES = 1024
+"""Passages that are kept in memory: more than there are attempts under way."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
@@ -47,6 +50,10 @@ class Plan:
     novelty: Thresholds = field(default_factory=Thresholds)
     """How near to another environment a new one may be."""
     gates: str = GATES_VERSION
+    _passages: dict[int, Passage | None] = field(
+        default_factory=dict, init=False, compare=False, repr=False
+    )
+    """Of the last attempts: what was shown is named in the end, even if its file has changed."""
 
     def __post_init__(self) -> None:
         for name, least in (
@@ -120,6 +127,7 @@ class Plan:
 
         Raises:
             ConfigError: the prompt cannot be made to fit.
+            CorpusError: the passage cannot be read any more.
         """
         choice = self.choice(attempt)
         parents = self.desk.parents(choice) if self.desk else ()
@@ -147,7 +155,22 @@ class Plan:
         return mode, skill_of_attempt(self.seed, before, fitting)
 
     def _passage(self, attempt: int) -> Passage | None:
-        return self.corpus.draw(self.cursor(attempt))[0] if self.corpus else None
+        if attempt not in self._passages:
+            drawn = self.corpus.draw(self.cursor(attempt))[0] if self.corpus else None
+            self._passages[attempt] = drawn
+            if len(self._passages) > _PASSAGES:
+                del self._passages[next(iter(self._passages))]
+        return self._passages[attempt]
+
+    def empty(self, attempt: int) -> CompletionRequest:
+        """Return the request of an attempt that cannot be asked for."""
+        return CompletionRequest(
+            messages=(),
+            seed=derive_seed("sample", self.seed, attempt, 0),
+            max_tokens=self.max_tokens,
+            temperature=self.temperature,
+            attempt=attempt,
+        )
 
     def request(
         self, attempt: int, turn: int = 0, messages: tuple[Message, ...] = ()

@@ -118,6 +118,7 @@ class Run:
         )
         patience_s = 0.0
         try:
+            tell()
             attempts = iter(range(limit)) if limit is not None else _naturals()
             for attempt, design in flow.run(attempts, self._old, self._room(count)):
                 outcome = self._outcome(attempt, design)
@@ -230,8 +231,8 @@ class Run:
     def _finish(self, design: Design) -> Record | Rejection:
         """Publish or refuse a design, and note it in the ledger."""
         if design.completion is None:
-            # Not noted: a client's failure says nothing about the attempt, which may be made again.
-            return Rejection(stage="client", reason=design.error, attempt=design.attempt)
+            # Not noted: such a failure says nothing about the attempt, which may be made again.
+            return Rejection(stage=design.lost, reason=design.error, attempt=design.attempt)
         if design.source is None:
             return self._refuse(design, "parse", design.error)
         twin = self.door.glance(design.source)

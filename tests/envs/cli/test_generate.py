@@ -185,11 +185,14 @@ def test_an_interrupt_tells_what_was_done(tmp_path):
             stderr=subprocess.PIPE,
             text=True,
         )
-        while not list(tmp_path.glob("s/ledger/generate-*")) and process.poll() is None:
+        ledgers = "s/ledger/generate-*"
+        while not any(path.stat().st_size for path in tmp_path.glob(ledgers)):
+            assert process.poll() is None
             time.sleep(0.01)
         process.send_signal(signal.SIGTERM)
         _, err = process.communicate(timeout=60)
     assert process.returncode == 130, err
+    assert re.match(r"generate-0-[0-9a-f]{12}: asking m1; spade-envs runs tells", err)
     assert "run the same command again" in err
     assert "interrupted" in err
 

@@ -9,12 +9,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from envs.pipeline.pipeline_fakes import Writer, brief_of, pydoc, run
+from envs.pipeline.pipeline_fakes import Writer, brief_of, checker, pydoc, run
+from spade_envs.corpus import open_corpus
 from spade_envs.design.clients import CompletionRequest, Price, Usage
-from spade_envs.errors import ClientError, ConfigError, StoreError
-from spade_envs.pipeline import Budget
+from spade_envs.errors import ClientError, ConfigError, CorpusError, StoreError
+from spade_envs.memory import open_memory
+from spade_envs.pipeline import Budget, generate
 from spade_envs.pipeline.answers import Answers
 from spade_envs.pipeline.budget import most
+from spade_envs.pipeline.desk import Desk
 from spade_envs.pipeline.ledger import Ledger, Line
 from spade_envs.store import open_store
 from spade_envs.types import Completion, Message, Record
@@ -83,9 +86,6 @@ def test_what_was_answered_is_never_asked_again(store, designer):
 
 
 def run_lazily(store, designer, **settings):
-    from envs.pipeline.pipeline_fakes import checker
-    from spade_envs.pipeline import generate
-
     settings = {"seed": 2, "block": 4, "max_attempts": 30, "count": 8, **settings}
     return generate(designer, pydoc(), store, checker=checker, **settings)
 
@@ -123,6 +123,43 @@ def test_usage_is_the_sum_over_all_processes(store):
     )
     assert seen[-1].usage.estimated == len(lines)
     assert (seen[-1].stopped, seen[-1].replayed > 0) == ("count", True)
+
+
+def notes_of(tmp_path):
+    folder = tmp_path / "notes"
+    folder.mkdir()
+    for number in range(6):
+        (folder / f"{number}.txt").write_text(f"A note about the number {number}.\n" * 9)
+    return folder, open_corpus(str(folder))
+
+
+@pytest.mark.parametrize("remembers", [False, True])
+def test_a_document_that_changes_costs_its_attempts_and_not_the_run(store, tmp_path, remembers):
+    folder, notes = notes_of(tmp_path)
+    desk = Desk(store, memory=open_memory(store)) if remembers else None
+    writer, outcomes = Writer(), []
+    settings = {"count": None, "max_attempts": 12, "seed": 2, "block": 4, "checker": checker}
+    for outcome in generate(writer, notes, store, desk=desk, **settings):
+        if not outcomes:
+            (folder / "3.txt").write_text("Somebody edits it, and saves.\n")
+            (folder / "4.txt").unlink()
+        outcomes.append(outcome)
+    lost = [outcome for outcome in outcomes if getattr(outcome, "stage", "") == "corpus"]
+    assert len(outcomes) == 12
+    assert len(writer.requests) == 12 - len(lost)
+    assert all("has changed since it was opened" in outcome.reason for outcome in lost)
+    assert bool(lost) is not remembers  # who may choose chooses what is still there
+    made = [outcome for outcome in outcomes if isinstance(outcome, Record)]
+    assert all(store.manifest(record).provenance.passage is not None for record in made)
+
+
+def test_a_corpus_that_is_gone_ends_the_run(store, tmp_path):
+    folder, notes = notes_of(tmp_path)
+    for path in folder.iterdir():
+        path.unlink()
+    settings = {"count": None, "budget": Budget(tokens=1e6), "block": 4, "checker": checker}
+    with pytest.raises(CorpusError, match="has changed since"):
+        list(generate(Writer(), notes, store, **settings))
 
 
 def test_answers_that_are_under_way_at_the_end_are_kept(store):
