@@ -9,7 +9,14 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from spade_envs.cli.many import run_options
-from spade_envs.cli.stores import Licence, json_option, novelty_option, store_option, writable_store
+from spade_envs.cli.stores import (
+    Author,
+    Licence,
+    json_option,
+    novelty_option,
+    store_option,
+    writable_store,
+)
 
 if TYPE_CHECKING:
     from spade_envs.interop.bring import Brought
@@ -24,6 +31,7 @@ LICENCE = "MIT"
 @click.option("--title", help="One line for people.")
 @click.option("--skill", "skills", multiple=True, help="What it exercises; may be repeated.")
 @click.option("--licence", type=Licence(), help=f"SPDX identifier. [default: {LICENCE}]")
+@click.option("--author", type=Author(), help="Who wrote it, as spade-envs audit tells.")
 @run_options
 @novelty_option
 @store_option
@@ -32,6 +40,7 @@ def add_command(
     file: str,
     name: str | None,
     title: str | None,
+    author: str | None,
     skills: tuple[str, ...],
     licence: str | None,
     novelty: str | None,
@@ -70,10 +79,9 @@ def add_command(
         _refuse(entry, reason, as_json=as_json)
         sys.exit(FOUND)
     texts: Any = {"licence": licence, "skills": skills or None, "title": title}
+    made = {"method": "hand-written", "author": author}
     try:
-        brought = bring(
-            entry.checked, opened, provenance={"method": "hand-written"}, door=door, **texts
-        )
+        brought = bring(entry.checked, opened, provenance=made, door=door, **texts)
     except (NotCertified, Withdrawn) as error:
         if not as_json:
             raise

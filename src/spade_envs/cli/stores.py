@@ -53,6 +53,20 @@ class Finite(click.FloatRange):
         return number
 
 
+class Author(click.types.StringParamType):
+    """A person or organisation, on one line."""
+
+    name = "NAME"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """Return the name, or fail as click does."""
+        from spade_envs.store.read import clean_line
+
+        if not value or value != clean_line(value):
+            self.fail(f"{value!r} is no name on one line of at most 300 characters", param, ctx)
+        return str(value)
+
+
 class Licence(click.types.StringParamType):
     """An SPDX licence expression, or `unknown`."""
 

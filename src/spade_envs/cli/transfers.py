@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from spade_envs.sharing.outcome import Kind
 
 _COUNTED: tuple[Kind, ...] = ("new", "same", "kept", "withdrawn", "conflict", "refused", "skipped")
+_MOST_COMMANDS = 5
 
 
 def told(way: str, transfer: Transfer, *, dry_run: bool) -> None:
@@ -31,6 +32,31 @@ def told(way: str, transfer: Transfer, *, dry_run: bool) -> None:
     where = f"{would}{way} {'to' if way == 'push' else 'from'} {transfer.remote}"
     moved = f"; {counted(transfer.bytes_moved, 'byte')} of files moved" if not dry_run else ""
     say(f"{where}: {', '.join(sums) or 'nothing there'}{moved}")
+    if way != "push" and not dry_run:
+        _tell_consent(transfer)
+
+
+def _tell_consent(transfer: Transfer) -> None:
+    """Say which commands let what is new run; whoever has just pulled does not know them yet."""
+    from spade_envs.cli.output import say
+    from spade_envs.trust.consent import consent_command
+    from spade_envs.trust.origin import origins_of
+    from spade_envs.trust.settings import load
+
+    settings, asked = load(), dict[str, None]()
+    for each in transfer.of("new"):
+        origins = origins_of(each.digest)
+        if origins and not any(
+            settings.allows(one.namespace, one.remote) or settings.vouches_for(one)
+            for one in origins
+        ):
+            asked[consent_command(origins[-1])] = None
+    if asked:
+        say("nothing of it runs yet; see who made it with spade-envs audit, then let it run with:")
+        for command in list(asked)[:_MOST_COMMANDS]:
+            say(f"  {command}")
+        if len(asked) > _MOST_COMMANDS:
+            say(f"  ... and {len(asked) - _MOST_COMMANDS} more namespaces")
 
 
 def echo_transfers(done: Mapping[str, Transfer], *, dry_run: bool) -> None:

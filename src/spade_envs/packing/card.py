@@ -19,6 +19,7 @@ from spade_envs.packing.licences import for_hub
 from spade_envs.store.catalog import escape
 from spade_envs.store.layout import REPORT
 from spade_envs.store.publish import measured_in
+from spade_envs.store.read import clean_line
 from spade_envs.types import Json
 
 CARD_MARK = "<!-- made by spade-envs card; edits here are lost -->"
@@ -197,15 +198,16 @@ def _front_matter(sheet: Sheet, title: str) -> str:
     size = next((name for most, name in sizes if number < most), "100K<n<1M")
     skills = [skill for skill, _ in sheet.skills if skill != _NO_SKILL]
     fields: dict[str, Json] = {
-        "pretty_name": title,
+        "pretty_name": clean_line(title),
         "license": for_hub(licence for licence, _ in sheet.licences),
         "task_categories": ["reinforcement-learning"],
         "tags": ["gymnasium", "spade-envs", "environments", *skills],
         "size_categories": [size],
         "configs": [{"config_name": "default", "data_files": "index.jsonl"}],
     }
-    # JSON is YAML, and its strings can hold nothing that ends the block.
-    lines = [f"{key}: {json.dumps(value)}\n" for key, value in fields.items()]
+    # JSON is YAML, and its strings can hold nothing that ends the block; but in halves of a
+    # character, as JSON escapes what lies beyond U+FFFF, YAML sees two.
+    lines = [f"{key}: {json.dumps(value, ensure_ascii=False)}\n" for key, value in fields.items()]
     return f"---\n{''.join(lines)}---\n"
 
 

@@ -15,6 +15,7 @@ from spade_envs.sharing.offered import Offered, look
 from spade_envs.sharing.outcome import Outcome, Progress, Transfer, in_order
 from spade_envs.sharing.plays import push_plays
 from spade_envs.sharing.remotes import Moved, Remote, open_remote
+from spade_envs.sharing.remotes.protocol import LOST
 from spade_envs.sharing.transfer import JOBS, Reader, again, at_once
 from spade_envs.sharing.wanted import EVERYTHING, Wanted
 from spade_envs.store import EnvStore
@@ -25,8 +26,10 @@ from spade_envs.store.layout import (
     CATALOG,
     EXTRAS,
     INDEX,
+    MANIFEST,
     MARKER,
     MAX_TOMBSTONE_BYTES,
+    SIGNATURE,
     TOMBSTONE,
     marker,
     version_path,
@@ -137,6 +140,7 @@ class _Push:
 
     def run(self, progress: Progress) -> list[Outcome]:
         plans, burials, outcomes = self._planned()
+        outcomes = [self._with_signature(each) for each in outcomes]
         if self._options.dry_run:
             outcomes += [_outcome("new", plan) for plan in plans]
             return outcomes + [_outcome("withdrawn", plan, _BURIED) for plan in burials]
@@ -156,7 +160,7 @@ class _Push:
             lines = [line for _, line in sorted(self._lines.items())]
             remote.replace(INDEX, encode(lines))
             remote.replace(CATALOG, render(lines))
-        remote.finish(_message(changed))
+        remote.finish(_message([*changed, *(each for each in outcomes if each.note == _SIGNED)]))
         note_offers(remote.known_as, self._now_there(outcomes))
         return outcomes
 
@@ -264,6 +268,28 @@ class _Push:
         lost = "without its signature, which is of its other name" if _lost(files, given) else ""
         return _outcome("new", plan, lost)
 
+    def _with_signature(self, outcome: Outcome) -> Outcome:
+        """Give what is there already the signature that was made since, and say so."""
+        env_id = EnvId.parse(outcome.id)
+        path = f"{version_path(env_id)}/{SIGNATURE}"
+        plain = outcome.kind == "same" and outcome.placed == outcome.id and not outcome.note
+        if not plain or SIGNATURE in self._offered.sizes(env_id):
+            return outcome
+        if not (self._store.root / path).is_file():
+            return outcome
+        try:
+            files = files_of(self._store.root, env_id)
+            manifest = f"{version_path(env_id)}/{MANIFEST}"
+            there = self._offered.reader.read(manifest, len(files[MANIFEST]))
+        except (*LOST, Corrupt, OSError):
+            return outcome
+        if there != files[MANIFEST]:  # it would belong to other texts
+            return outcome
+        if not self._options.dry_run:
+            self._offered.remote.write_new(path, files[SIGNATURE])
+            self.bytes += len(files[SIGNATURE])
+        return replace(outcome, note=_SIGNED)
+
     def _bury(self, plan: _Plan) -> Outcome:
         path = f"{version_path(plan.source)}/{TOMBSTONE}"
         try:
@@ -278,6 +304,7 @@ class _Push:
         return _outcome("withdrawn", plan, _BURIED)
 
 
+_SIGNED = "its signature is new there"
 _BURIED = "was withdrawn here, and is there now"
 
 
@@ -295,7 +322,9 @@ def _message(changed: Sequence[Outcome]) -> str:
     gone = [each.placed for each in changed if each.kind == "withdrawn"]
     parts = [f"Add {_counted(new)}"] if new else []
     parts += [f"Withdraw {_counted(gone)}"] if gone else []
-    ids = [*new, *gone]
+    signed = [each.placed for each in changed if each.note == _SIGNED]
+    parts += [f"Sign {_counted(signed)}"] if signed else []
+    ids = [*new, *gone, *signed]
     more = f"\n... and {len(ids) - 50} more" if len(ids) > 50 else ""
     return f"{', '.join(parts) or 'Add plays'}\n\n" + "\n".join(ids[:50]) + more
 

@@ -48,5 +48,6 @@ def _row(line: IndexLine) -> str:
 
 
 def escape(text: str) -> str:
-    """Return `text` on one line, with everything escaped that Markdown would take for markup."""
-    return _MARKDOWN.sub(r"\\\1", " ".join(text.split()))
+    """Return `text` on one line, without what cannot be seen, and with Markdown's marks escaped."""
+    line = "".join(char for char in " ".join(text.split()) if char.isprintable())
+    return _MARKDOWN.sub(r"\\\1", line)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from urllib.parse import urlsplit, urlunsplit
+from urllib.parse import urlsplit
 
 import msgspec
 
@@ -101,4 +101,4 @@ def public_address(remote: str) -> str:
         parts = urlsplit(text)
     except ValueError:
         return f"{text.partition('://')[0]}://..."
-    return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", ""))
+    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"

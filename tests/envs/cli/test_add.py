@@ -50,6 +50,24 @@ def test_what_is_there_is_told_and_corrected(place):
     assert "skills now optimization (before: none)" in row["note"]
 
 
+def test_who_wrote_it_is_noted_and_must_be_one_line(tmp_path, monkeypatch):
+    made = report({"L1.1": "pass"})
+
+    def check_target(target, **_):
+        found = dataclasses.replace(made, source_sha256=target.source.sha256)
+        return Checked(target=target, report=found)
+
+    monkeypatch.setattr(interop, "check_target", check_target)
+    (tmp_path / "sums.py").write_text(SUMS)
+    words = ["add", str(tmp_path / "sums.py"), "--store", str(tmp_path / "store"), "--author"]
+    assert CliRunner().invoke(cli, [*words, "Alice Ng"]).exit_code == 0
+    store = open_store(tmp_path / "store")
+    assert store.manifest(store.records()[0]).provenance.author == "Alice Ng"
+    for author in ("", "two\nlines", "a\u202eb", "x" * 301):
+        done = CliRunner().invoke(cli, [*words, author])
+        assert (done.exit_code, "no name on one line" in done.stderr) == (2, True)
+
+
 def test_the_same_content_gets_no_second_name(place):
     code, _, err = run("add", "sums.py", "--name", "more", "--store", "store", cwd=place)
     assert code == 1

@@ -77,12 +77,13 @@ def test_figures_are_those_of_the_reports(store):
 
 def test_the_front_matter_is_yaml_that_the_hub_knows(store):
     yaml = pytest.importorskip("yaml")
-    hostile = 'x\n---\nlicense: mit "# \\'
+    hostile = 'x\n---\nlicense: mit "# \x1b[31m\u202e\U0001f9ed \\'
     card = render_card(sheet_of(read_all(store, choose(store))), title=hostile, form="hub")
     empty, block, body = card.split("---\n", 2)
     assert empty == ""
     fields = yaml.safe_load(block)
-    assert fields["pretty_name"] == hostile
+    assert fields["pretty_name"] == 'x --- license: mit "# [31m\U0001f9ed \\'
+    assert '\n# x --- license: mit "\\# \\[31m\U0001f9ed \\\\\n' in body
     assert fields["license"] == ["cc-by-4.0", "mit"]
     assert fields["size_categories"] == ["n<1K"]
     assert "optimization" in fields["tags"]

@@ -22,6 +22,7 @@ from spade_envs.sharing.known import (
 from spade_envs.sharing.names import Renaming, read_ref
 from spade_envs.sharing.remotes import Address, Kind, open_remote
 from spade_envs.sharing.remotes.address import holds_secret, masked, shown
+from spade_envs.trust.origin import public_address
 
 SLUGS = st.from_regex(r"[a-z0-9]{1,8}(-[a-z0-9]{1,8})?", fullmatch=True)
 
@@ -181,6 +182,12 @@ def test_an_at_sign_in_a_path_is_no_password(url):
 def test_a_file_system_that_wants_more_than_an_address_is_one_clear_error(url, tmp_path):
     with pytest.raises(RemoteError, match=url), open_remote(url):
         pass
+
+
+@pytest.mark.parametrize("url", ["memory:///team/envs", "git+file:///a/envs.git", "s3://team/envs"])
+def test_an_address_that_is_shown_can_be_read_again(url):
+    assert shown(url) == public_address(url) == url
+    assert Address.read(public_address(Address.read(url).label)).kind is Address.read(url).kind
 
 
 def test_a_secret_that_was_written_into_the_names_is_not_shown():

@@ -1,6 +1,7 @@
 """`trust`, `sign`, `verify --signatures` and `audit`, as a user meets them."""
 
 import json
+import subprocess
 
 import pytest
 from click.testing import CliRunner
@@ -10,12 +11,14 @@ from envs.trust.kit import tree
 from spade_envs.cli.main import cli, exit_code
 from spade_envs.errors import NotFound, NotTrusted
 from spade_envs.ids import EnvId
+from spade_envs.store import open_store
 from spade_envs.trust.lineage import lineage_of
 from spade_envs.trust.origin import note_origin
 from spade_envs.trust.settings import Settings, allow_signer, load
 from spade_envs.trust.signatures import Signer
 
 REMOTE = "https://example.org/envs"
+_PUSHES = (["--dry-run"], [], [])
 
 
 def run(*arguments):
@@ -227,6 +230,24 @@ def test_a_remote_is_named_as_pull_names_it(tmp_path, monkeypatch):
     assert not load().allows("alice", "https://example.org/team.git")
 
 
+def test_a_pull_ends_with_what_lets_it_run_until_that_is_said(store, tmp_path):
+    add(store, 1, name="bob.maze")
+    add(store, 2, name="chess")
+    run("push", str(tmp_path / "shared"), "--store", store.root)
+    arguments = ["pull", str(tmp_path / "shared"), "--json", "--store"]
+    assert "trust add" not in run(*arguments, tmp_path / "zero").output
+    del arguments[2]
+    first = run(*arguments, tmp_path / "one").stderr.splitlines()
+    commands = [line.split() for line in first if "trust add" in line]
+    assert commands == [
+        f"spade-envs trust add bob --from {tmp_path}/shared".split(),
+        f"spade-envs trust add --from {tmp_path}/shared".split(),
+    ]
+    for words in commands:
+        assert run(*words[1:]).exit_code == 0
+    assert "trust add" not in run(*arguments, tmp_path / "two").output
+
+
 def test_the_gates_can_be_run_before_the_first_run(store):
     record = add(store, 1, name="bob.maze")
     note_origin(store.root, EnvId.parse(record.id), record.digest, REMOTE)
@@ -235,3 +256,24 @@ def test_the_gates_can_be_run_before_the_first_run(store):
     assert "1 version checked, 1 refused" in done.output
     store.withdraw(record.id, "it does not pass")
     assert run("trust", "check", "--store", store.root).exit_code == 0
+
+
+@pytest.mark.parametrize("place", ["shared", "shared.git"])
+def test_a_signature_that_was_made_later_is_pushed_to_its_own_manifest_alone(
+    store, keys, public, tmp_path, place
+):
+    if place.endswith(".git"):
+        subprocess.run(["git", "init", "--quiet", "--bare", str(tmp_path / place)], check=True)
+    other = open_store(tmp_path / "other", create=True)
+    add(other, 2, name="chess", title="Ghess")
+    run("push", tmp_path / place, "--store", other.root)
+    add(store, 1, name="maze")
+    add(store, 2, name="chess", title="Chess")
+    remote = (tmp_path / place, "--store", store.root)
+    run("push", *remote)
+    run("sign", "--key", keys["alice"], "--store", store.root)
+    told = [run("push", *more, *remote).stdout.count("its signature is new") for more in _PUSHES]
+    assert told == [1, 1, 0]
+    allow_signer(Signer("alice", public["alice"]))
+    done = run("pull", tmp_path / place, "--store", tmp_path / "new")
+    assert (done.exit_code, done.stdout.count("signed by alice")) == (0, 1)

@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from urllib.parse import SplitResult, urlsplit, urlunsplit
+from urllib.parse import SplitResult, urlsplit
 
 from spade_envs.errors import ConfigError
 from spade_envs.store.read import clean_line
@@ -163,7 +163,7 @@ def shown(url: str) -> str:
     if parts is None:
         return f"{text.partition('://')[0]}://..."
     host = parts.netloc.rpartition("@")[2]
-    return urlunsplit((parts.scheme, host, parts.path, "", ""))
+    return f"{parts.scheme}://{host}{parts.path}"
 
 
 def holds_secret(url: str) -> bool:
