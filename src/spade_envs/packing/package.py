@@ -10,6 +10,7 @@ import importlib.metadata
 import importlib.util
 import keyword
 import os
+import re
 import shutil
 import sys
 import uuid
@@ -52,7 +53,10 @@ class PackName:
         try:
             check_name(self.text)
         except IdError as error:
-            raise ConfigError(f"--name {self.text}: {error}") from None
+            near = "-".join(re.findall("[a-z0-9]+", self.text.lower()))[:60] or "our-envs"
+            told = f"write lower-case letters, digits and hyphens, such as {near}"
+            why = error if near == self.text else told
+            raise ConfigError(f"--name {self.text!r} is no name of a package: {why}") from None
         if "." in self.text or not self.module.isidentifier() or keyword.iskeyword(self.module):
             raise ConfigError(f"--name {self.text}: {self.module!r} is no name of a Python module")
         if self.text in _OURS or self.module in sys.stdlib_module_names:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 from spade_envs.ids import EnvId
@@ -44,9 +45,12 @@ class Holdings:
         return cls(root=store.root, records=records, ids_of=ids_of)
 
     def next_free(self, name: str, taken: set[EnvId]) -> EnvId:
-        """Return the id after the greatest version of a name, here or among those taken."""
-        numbers = [each.version or 0 for each in (*self.records, *taken) if each.name == name]
-        return EnvId(name, max(numbers, default=-1) + 1)
+        """Return the first id after the greatest version of a name here that is not taken."""
+        return next_free(name, self._greatest, taken)
+
+    @cached_property
+    def _greatest(self) -> dict[str, int]:
+        return greatest((each.name, each.version or 0) for each in self.records)
 
     def looks_the_same(self, mine: EnvId, theirs: EnvId, sizes: Mapping[str, int]) -> bool:
         """Whether a version here has the files of another, by their sizes; the cheap question."""
@@ -61,6 +65,22 @@ class Holdings:
             if name not in sizes or here != sizes[name] + more:
                 return False
         return True
+
+
+def greatest(versions: Iterable[tuple[str, int]]) -> dict[str, int]:
+    """Return the greatest version of each name."""
+    found: dict[str, int] = {}
+    for name, number in versions:
+        found[name] = max(number, found.get(name, -1))
+    return found
+
+
+def next_free(name: str, used: Mapping[str, int], taken: set[EnvId]) -> EnvId:
+    """Return the first id after the greatest version used of a name that is not taken."""
+    number = used.get(name, -1) + 1
+    while EnvId(name, number) in taken:
+        number += 1
+    return EnvId(name, number)
 
 
 def files_of(root: Path, env_id: EnvId) -> dict[str, bytes]:

@@ -19,7 +19,7 @@ from spade_envs.sharing.remotes.address import Address, holds_secret
 from spade_envs.sharing.wanted import EVERYTHING, Wanted
 from spade_envs.store import EnvStore
 from spade_envs.store.plays import PlayReader
-from spade_envs.trust.origin import origins_of, public_address
+from spade_envs.trust.origin import origins_of, public_address, store_text
 
 LOCK_FILE = "envstore.lock"
 LOCK_FORMAT = 1
@@ -81,7 +81,7 @@ def make_lock(
     for record in found:
         came = [each for each in origins_of(record.digest) if each.id == record.id]
         # Where this store has it from counts, not where another store of the user's has it from.
-        came.sort(key=lambda each: each.store != str(store.root))
+        came.sort(key=lambda each: each.store != store_text(store.root))
         address = (came[0].address or came[0].remote) if came else remote
         name = ""
         if address:

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import msgspec
 
 from spade_envs.errors import Corrupt, FormatTooNew, NotFound, RemoteError
 from spade_envs.ids import EnvId
 from spade_envs.manifest.models import StoreMarker, read_model
+from spade_envs.sharing.local import greatest, next_free
 from spade_envs.sharing.remotes.protocol import LOST, Remote
 from spade_envs.sharing.transfer import Reader, again
 from spade_envs.store.index import IndexLine, line_of
@@ -26,6 +29,8 @@ from spade_envs.store.layout import (
 )
 from spade_envs.store.read import parse_version
 from spade_envs.trust.incoming import Entry, Listing, sort_listing
+
+_VERSION = re.compile(rf"{ENVS}/([^/]+)/v([0-9]{{1,9}})/", re.ASCII)
 
 logger = logging.getLogger(__name__)
 
@@ -60,13 +65,13 @@ class Offered:
         return {_name(entry): entry.size for entry in self.listing.versions.get(env_id, ())}
 
     def next_free(self, name: str, taken: set[EnvId]) -> EnvId:
-        """Return the id after the greatest version of a name that is there, whole or not."""
-        start = f"{ENVS}/{name}/v"
-        found = [path[len(start) :].partition("/")[0] for path in self.entries
-                 if path.startswith(start)]  # fmt: skip
-        numbers = [int(text) for text in found if text.isdecimal() and len(text) < 10]
-        numbers += [each.version or 0 for each in taken if each.name == name]
-        return EnvId(name, max(numbers, default=-1) + 1)
+        """Return the first id after the greatest version there, whole or not, that is not taken."""
+        return next_free(name, self._greatest, taken)
+
+    @cached_property
+    def _greatest(self) -> dict[str, int]:
+        found = (_VERSION.match(path) for path in self.entries)
+        return greatest((match[1], int(match[2])) for match in found if match)
 
     def is_withdrawn(self, env_id: EnvId) -> bool:
         """Whether a version has a tombstone there."""

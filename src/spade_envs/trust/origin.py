@@ -75,7 +75,7 @@ def note_origin(
     origin = Origin(
         digest=check_digest(digest),
         id=str(env_id),
-        store=str(root),
+        store=store_text(root),
         remote=public_address(remote),
         address=clean_line(address, 2000),
         signed_by=signed_by,
@@ -85,6 +85,11 @@ def note_origin(
     )
     if origin not in origins_of(digest):
         journal.append(FILE, [origin])
+
+
+def store_text(root: Path) -> str:
+    """Return the path of a store as notes have it; paths need not be text, and notes must."""
+    return str(root).encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 def origins_of(digest: str) -> list[Origin]:

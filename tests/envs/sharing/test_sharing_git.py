@@ -1,5 +1,6 @@
 """Git repositories: what a hostile one cannot do, and two who push at once."""
 
+import shutil
 import subprocess
 
 import pytest
@@ -10,6 +11,8 @@ from spade_envs.sharing import pull, push
 from spade_envs.sharing.remotes import git as module
 from spade_envs.sharing.remotes import open_remote
 from spade_envs.trust.incoming import Limits
+
+_BARE = {".git": ["--bare"], "": []}
 
 
 @pytest.fixture
@@ -87,6 +90,29 @@ def test_branches_and_commits_are_chosen_by_the_address(repository, stores):
     add(bob, 2, name="chess")
     with pytest.raises(RemoteError, match="no branch"):
         push(f"{repository}#{commit_id}", bob)
+
+
+def test_a_repository_of_the_other_hash_is_taken_and_given(repository, stores, tmp_path):
+    alice, bob, carol = stores
+    add(alice, 1, name="maze")
+    push(str(repository), alice)
+    pull(str(repository), bob)
+    for path in (repository, tmp_path / "work"):
+        shutil.rmtree(path, ignore_errors=True)
+        git(
+            "init",
+            "--quiet",
+            "--object-format=sha256",
+            *_BARE[path.suffix],
+            str(path),
+            cwd=tmp_path,
+        )
+    git("commit", "--quiet", "--allow-empty", "--message", "x", cwd=tmp_path / "work")
+    git("push", "--quiet", str(repository), "HEAD:refs/heads/main", cwd=tmp_path / "work")
+    assert len(git("rev-parse", "main", cwd=repository).strip()) == 64
+    add(carol, 2, name="chess")
+    assert push(str(repository), carol).of("new")
+    assert pull(str(repository), bob).of("new")[0].id == "spade/chess-v0"
 
 
 def test_an_older_branch_has_a_past_of_its_own(repository, stores):

@@ -19,6 +19,7 @@ from spade_envs.sharing.known import (
     known_remotes,
     remove_remote,
 )
+from spade_envs.sharing.local import greatest, next_free
 from spade_envs.sharing.names import Renaming, read_ref
 from spade_envs.sharing.remotes import Address, Kind, open_remote
 from spade_envs.sharing.remotes.address import holds_secret, masked, shown
@@ -182,6 +183,13 @@ def test_an_at_sign_in_a_path_is_no_password(url):
 def test_a_file_system_that_wants_more_than_an_address_is_one_clear_error(url, tmp_path):
     with pytest.raises(RemoteError, match=url), open_remote(url):
         pass
+
+
+def test_the_next_free_number_is_after_the_greatest_and_not_taken():
+    used = greatest([("maze", 2), ("maze", 0), ("chess", 7)])
+    taken = {EnvId("maze", 3), EnvId("maze", 4), EnvId("go", 1)}
+    found = [str(next_free(name, used, taken)) for name in ("maze", "chess", "go")]
+    assert found == ["spade/maze-v5", "spade/chess-v8", "spade/go-v0"]
 
 
 @pytest.mark.parametrize("url", ["memory:///team/envs", "git+file:///a/envs.git", "s3://team/envs"])

@@ -1,5 +1,6 @@
 """What is asked before something pulled runs: consent, then this machine's own gates."""
 
+import os
 from dataclasses import replace
 
 import gymnasium as gym
@@ -16,7 +17,7 @@ from spade_envs.sandbox import default_sandbox
 from spade_envs.store import open_store, starter_path
 from spade_envs.trust import reverify
 from spade_envs.trust.consent import lookalike
-from spade_envs.trust.origin import note_origin, origins_of, public_address
+from spade_envs.trust.origin import note_origin, origins_of, public_address, store_text
 from spade_envs.trust.runs import is_verified, source_to_run, standing
 from spade_envs.trust.settings import allow, allow_signer, remove
 from spade_envs.trust.signatures import Signer
@@ -171,6 +172,13 @@ def test_what_cannot_be_noted_is_not_placed(store, record, monkeypatch, tmp_path
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "blocked"))
     with pytest.raises(StoreError, match="XDG_STATE_HOME"):
         pulled(store, record)
+
+
+def test_a_store_whose_path_is_no_text_can_be_pulled_into(tmp_path, record):
+    root = tmp_path / os.fsdecode(b"st\xff")
+    note_origin(root, EnvId.parse(record.id), record.digest, REMOTE)
+    assert origins_of(record.digest)[-1].store == store_text(root)
+    assert store_text(root).endswith("st\\udcff")
 
 
 def test_a_torn_note_costs_no_other(store, record, home):

@@ -55,7 +55,8 @@ class Address:
             ConfigError: it cannot be an address, or one that could run programs.
         """
         if not text or text != text.strip() or not text.isprintable():
-            raise ConfigError("a remote needs an address: a folder or a URL, on one line")
+            told = "in printable UTF-8 without spaces around it"
+            raise ConfigError(f"a remote needs an address: a folder or a URL, on one line, {told}")
         if text.startswith("-"):
             raise ConfigError(f"{shown(text)!r} begins with a hyphen; write ./ before a folder")
         scheme = match[1].lower() if (match := _SCHEME.match(text)) else ""

@@ -158,6 +158,7 @@ class GitRemote:
         said = self._git.words("ls-remote", "--symref", NAME)
         refs = {name: what for what, tab, name in (line.partition("\t") for line in said) if tab}
         self._branch, source = _chosen(self._wanted, said, refs)
+        self._git.fit(sha256=any(len(what) == 64 and " " not in what for what in refs.values()))
         if not source:
             self._tip = ""
             return ()

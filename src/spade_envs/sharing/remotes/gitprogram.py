@@ -44,6 +44,8 @@ class Git:
 
     def __init__(self, folder: Path, url: str) -> None:
         self.folder, self.url = folder, url
+        self.sha256 = False
+        """Whether objects are named by SHA-256, as the remote's are; a repository has one sort."""
         found = shutil.which("git")
         if found is None:
             raise ConfigError("this remote needs the git program; install git")
@@ -60,6 +62,14 @@ class Git:
                     "is kept there; set XDG_CACHE_HOME to a folder of your own"
                 ) from None
             self.run("init", "--quiet", "--bare", "--template=", str(self.folder))
+
+    def fit(self, *, sha256: bool) -> None:
+        """Make the repository anew if it is of another sort than the remote."""
+        self.sha256 = sha256
+        config = (self.folder / "config").read_text("utf-8", "replace").lower()
+        if ("objectformat = sha256" in config) != sha256:
+            self.discard()
+            self.make()
 
     def is_sound(self) -> bool:
         """Whether the repository has every object that its refs need."""
@@ -88,6 +98,7 @@ class Git:
             "GIT_ALLOW_PROTOCOL": "file:git:http:https:ssh",
             "GIT_TERMINAL_PROMPT": "0",
             "GIT_SSH_VARIANT": os.environ.get("GIT_SSH_VARIANT", "ssh"),
+            "GIT_DEFAULT_HASH": "sha256" if self.sha256 else "sha1",
             "LC_ALL": "C",
         }  # fmt: skip
 
