@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import contextlib
 import importlib
-import sys
+import os
+import signal
+from types import FrameType
 
 INTERRUPTED = 130
 
@@ -23,9 +25,20 @@ def train() -> None:
 
 
 def _run(module: str) -> None:
+    usual = signal.getsignal(signal.SIGINT) is signal.default_int_handler  # else it is ignored
+    if usual:
+        signal.signal(signal.SIGINT, _leave)
+    command = importlib.import_module(module)
+    if usual:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
-        importlib.import_module(module).main()
+        command.main()
     except KeyboardInterrupt:
-        with contextlib.suppress(AttributeError, OSError, ValueError):  # of a stream that is closed
-            sys.stderr.write("\ninterrupted\n")
-        sys.exit(INTERRUPTED)
+        _leave(signal.SIGINT, None)
+
+
+def _leave(number: int, frame: FrameType | None) -> None:
+    """End at once: compiled modules make other errors of an exception that is raised in them."""
+    with contextlib.suppress(OSError):
+        os.write(2, b"\ninterrupted\n")
+    os._exit(INTERRUPTED)

@@ -3,12 +3,12 @@
 import os
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
 from rich.console import Console
 
-import spade_entry
 from spade_envs.cli import main, output
 from spade_envs.corpus import open_corpus
 from spade_envs.design.length import tokenizer_count
@@ -55,23 +55,27 @@ def test_what_a_progress_bar_says_is_no_markup(monkeypatch):
     assert "refused by [/b] 1" in console.export_text()
 
 
-@pytest.mark.parametrize(
-    ("start", "module"),
-    [(spade_entry.envs, "spade_envs.cli.main"), (spade_entry.train, "spade_train.cli")],
-)
-def test_an_interrupt_during_the_first_imports_is_no_traceback(start, module, monkeypatch, capsys):
-    def stop(name):
-        assert name == module
-        raise KeyboardInterrupt
+_INTERRUPTED_IMPORT = """
+import os, signal, sys
+import spade_entry
+def stop(name):
+    assert name == sys.argv[2]
+    try:
+        os.kill(os.getpid(), signal.SIGINT)
+    except KeyboardInterrupt:
+        raise ImportError("what compiled modules make of it") from None
+spade_entry.importlib.import_module = stop
+getattr(spade_entry, sys.argv[1])()
+"""
 
-    monkeypatch.setattr(spade_entry.importlib, "import_module", stop)
-    with pytest.raises(SystemExit) as ending:
-        start()
-    assert ending.value.code == main.INTERRUPTED
-    assert capsys.readouterr().err == "\ninterrupted\n"
-    monkeypatch.setattr(sys, "stderr", None)
-    with pytest.raises(SystemExit):
-        start()
+
+@pytest.mark.parametrize(
+    ("start", "module"), [("envs", "spade_envs.cli.main"), ("train", "spade_train.cli")]
+)
+def test_an_interrupt_during_the_first_imports_is_no_traceback(start, module):
+    command = [sys.executable, "-c", _INTERRUPTED_IMPORT, start, module]
+    found = subprocess.run(command, check=False, capture_output=True, text=True)
+    assert (found.returncode, found.stderr) == (main.INTERRUPTED, "\ninterrupted\n")
 
 
 def test_an_interrupt_ends_any_command_with_130(monkeypatch, capsys):
@@ -105,6 +109,21 @@ def test_a_pipe_that_breaks_inside_is_a_fault(monkeypatch, capsys):
         main.main()
     assert ending.value.code == main.MACHINERY
     assert "has ended" in capsys.readouterr().err
+
+
+def test_nobody_waits_for_a_transfer_that_hangs_after_the_second_interrupt(monkeypatch):
+    def stop(**_):
+        raise SystemExit(main.INTERRUPTED)
+
+    def end(code):
+        raise EOFError(code)
+
+    hung = threading.Thread(name="transfer_0")
+    monkeypatch.setattr(main.threading, "enumerate", lambda: [threading.main_thread(), hung])
+    monkeypatch.setattr(main.cli, "main", stop)
+    monkeypatch.setattr(main.os, "_exit", end)
+    with pytest.raises(EOFError, match="130"):
+        main.main()
 
 
 def test_a_corpus_without_a_name_is_not_the_folder_one_is_in(monkeypatch, tmp_path):
