@@ -119,7 +119,8 @@ def fit(brief: Brief, tokens: int = PROMPT_TOKENS) -> Brief:
     if (least := _takes(bare)) > tokens:
         raise ConfigError(
             f"the prompt takes about {least} tokens without passage and examples, which is more "
-            f"than the {tokens} that are allowed; allow more (--prompt-tokens) or take shorter parents"
+            f"than the {tokens} that are allowed; allow more (--prompt-tokens) or take shorter "
+            "parents"
         )
     while True:
         free = tokens - _takes(replace(brief, passage=None, examples=()))
