@@ -22,7 +22,6 @@ MAX_MESSAGES = 40
 END = "finish conversation"
 _NO_CALL = "Please do not ask me any questions, use the known conditions to solve the problem"
 _APOSTROPHE = re.compile(r"(?<=\w)'(?=\w)")
-_BRACKETS = re.compile(r"\[.*\]")
 
 
 class AceSession:
@@ -70,7 +69,7 @@ class AceSession:
             return
         calls = parse_calls(said)
         readable = isinstance(calls, tuple) and bool(calls)
-        if self._user is not None and not (readable and _BRACKETS.search(said)):
+        if self._user is not None and not (readable and bracketed(said)):
             answer = self._user.answer(said)
             self._messages.append(Message("user", answer))
             self._count(answer)
@@ -168,6 +167,11 @@ class _User:
         text = self._model.answer(self._messages, seed=self._seed)
         self._messages.append(Message("assistant", text))
         return text
+
+
+def bracketed(said: Said) -> bool:
+    """Whether a line has brackets that open before the last one that closes."""
+    return any(0 <= line.find("[") < line.rfind("]") for line in said.split("\n"))
 
 
 def followed_part(way: Sequence[tuple[Call, ...]], process: Sequence[str]) -> float:

@@ -33,7 +33,7 @@ _CLOSING = (
 )
 _WRAPPER = re.compile(r"\\(?:text|mathrm|mathbf|mathit|textbf|textrm|rm|bf|boxed)\b")
 _LETTER = re.compile(r"[\s{($]*([A-Da-d])(?![A-Za-z])")
-_IN_WORDS = re.compile(r"answer\s*(?:is|:)\s*[*($\s]*([A-D])(?![A-Za-z])", re.IGNORECASE)
+_IN_WORDS = re.compile(r"answer\s*(?:is|:)[*($\s]*([A-D])(?![A-Za-z])", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -35,7 +35,7 @@ FUNCTIONS = frozenset(
 MAX_EXPONENT = 200
 MAX_FORMULA_CHARACTERS = 4000
 
-_CALL = re.compile(r"([^\W\d]\w*)\s*\(")
+_CALL = re.compile(r"\b\d*([^\W\d]\w*)\s*\(")
 _INDIRECT = re.compile(r"[)\]}'\"]\s*\(")
 _WORD = re.compile(r"[^\W\d]\w*")
 _ATTRIBUTE = re.compile(r"[\w)\]}'\"]\s*\.\s*[^\W\d]")

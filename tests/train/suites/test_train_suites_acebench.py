@@ -9,7 +9,7 @@ import pytest
 from spade_envs.errors import ConfigError
 from spade_envs.types import Completion
 from spade_train.suites import acebench
-from spade_train.suites.ace_session import END, followed_part, read_step
+from spade_train.suites.ace_session import END, bracketed, followed_part, read_step
 from spade_train.suites.base import Session, Suite
 from spade_train.suites.users import ModelUser
 from train.suites.ace_kit import SEND, WIFI, checkout
@@ -46,6 +46,20 @@ def oracle(session):
     while not session.done:
         session.reply(session.reference())
     return session.score()
+
+
+@pytest.mark.parametrize(
+    ("said", "found"),
+    [
+        ("[a()]", True),
+        ("x [a()] y", True),
+        ("]a()[", False),
+        ("[\n]", False),
+        ("[" * 200_000, False),
+    ],
+)
+def test_brackets_are_looked_for_once(said, found):
+    assert bracketed(said) is found
 
 
 def test_it_is_a_suite_and_says_who_the_user_is(suite):

@@ -135,3 +135,11 @@ def test_what_acts_or_never_ends_is_not(answer):
 )
 def test_lists_are_values_alone(answer, fine):
     assert harmless(answer, "n_queens") is fine
+
+
+def test_a_word_without_end_is_looked_through_once():
+    assert harmless("a" * 200_000, "n_queens")
+    assert harmless("1" * 200_000 + "a1" * 100_000, "n_queens")
+    assert not harmless("a1" * 100_000 + "(1)", "n_queens")
+    assert not harmless("2print (1)", "n_queens")
+    assert not harmless("2eval(1)", "formula")

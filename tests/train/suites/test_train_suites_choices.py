@@ -44,6 +44,12 @@ def test_the_letter_is_found_as_models_write_it(said, letter):
     assert letter_of(said) == letter
 
 
+def test_blanks_without_end_are_looked_through_once():
+    blanks = " " * 200_000  # twice through them would take longer than any test
+    assert letter_of(f"the answer is{blanks}!") is None
+    assert letter_of(f"the answer is{blanks}*({blanks}B)") == "B"
+
+
 def test_the_published_file_is_shuffled_as_published(tmp_path):
     suite = opened(tmp_path, "gpqa_diamond.csv", CSV)
     assert isinstance(suite, Suite)
