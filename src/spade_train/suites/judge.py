@@ -81,7 +81,7 @@ class Judge:
             return step.fault
         try:
             return json.loads(step.observation)
-        except ValueError:
+        except (ValueError, RecursionError):
             return EnvFault(kind="protocol", op="step", message="an answer that is not JSON")
 
     def close(self) -> None:

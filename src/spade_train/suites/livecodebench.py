@@ -19,7 +19,7 @@ from decimal import Decimal, InvalidOperation
 
 from spade_envs.errors import ConfigError
 from spade_envs.types import Json
-from spade_train.suites.base import Decoding, Said, Score, Task
+from spade_train.suites.base import Decoding, Fault, Said, Score, Task
 from spade_train.suites.plain import packed, unpacked
 from spade_train.suites.programs import TIMEOUT_S, Program, fenced
 from spade_train.suites.questions import read_rows, text_of, unique
@@ -177,7 +177,7 @@ def tests_of(problem: Problem) -> list[Test]:
     return [Test(str(each["input"]), str(each["output"])) for each in found]
 
 
-def _scored(problem: Problem, said: Said) -> Score:
+def _scored(problem: Problem, said: Said) -> Score | Fault:
     code = fenced(said)
     if not code or not code.strip():
         return without_answer()
@@ -187,6 +187,8 @@ def _scored(problem: Problem, said: Said) -> Score:
         for number, test in enumerate(tests, 1):
             if why := _failure(program, problem, test):
                 return verdict(False, error=why, test=f"{number} of {len(tests)}")
+    except (ValueError, RecursionError) as error:  # what a program does is in its outcome
+        return Fault("score", f"{problem.id}: a test is no JSON: {error}")
     finally:
         program.close()
     return verdict(bool(tests))
@@ -200,8 +202,17 @@ def _failure(program: Program, problem: Problem, test: Test) -> str:
     else:
         args = [packed(json.loads(line)) for line in test.given.split("\n") if line.strip()]
         outcome = program.call(problem.entry, args)
-        right = not outcome.error and same_value(unpacked(outcome.value), json.loads(test.wanted))
+        wanted = json.loads(test.wanted)
+        right = not outcome.error and _returned(outcome.value, wanted)
     return "" if right else outcome.error or "wrong answer"
+
+
+def _returned(value: Json, wanted: Json) -> bool:
+    """Whether what came back is the value that is wanted; a program may have forged it."""
+    try:
+        return same_value(unpacked(value), wanted)
+    except (ValueError, TypeError, OverflowError, RecursionError):
+        return False
 
 
 def _prompt(problem: Problem) -> str:

@@ -11,7 +11,7 @@ import pytest
 
 from spade_envs.errors import ConfigError
 from spade_train.suites import humaneval, livecodebench, programs
-from spade_train.suites.base import Suite
+from spade_train.suites.base import Fault, Suite
 from spade_train.suites.livecodebench import hidden_text, same_output, same_value
 from spade_train.suites.programs import Outcome, Program, fenced
 
@@ -206,6 +206,33 @@ def test_programs_are_held_against_public_and_hidden_tests(tmp_path):
     assert session.reference() is None
     assert "### Format:" in session.messages[1].content
     assert not played(suite, session.random(random.Random(0)), 1).success
+
+
+@pytest.mark.parametrize(
+    "value",
+    ['["dict", [[["list", []], 1]]]', '["bytes", "zz"]', '["complex", [], 1]', '["x", 1, 2, 3]'],
+)
+def test_a_forged_value_is_a_wrong_answer(value, tmp_path, monkeypatch):
+    suite = opened(tmp_path, METHOD)
+    monkeypatch.setattr(livecodebench.Program, "call", lambda *_: Outcome(value=json.loads(value)))
+    code = "class Solution:\n    def pair(self, n, xs):\n        return n, xs"
+    assert played(suite, fence(code)).detail == {"error": "wrong answer", "test": "1 of 1"}
+
+
+def test_a_value_too_deep_for_json_costs_its_own_answer(tmp_path):
+    code = (
+        "class Solution:\n    def pair(self, n, xs):\n"
+        "        for _ in range(3000):\n            xs = [xs]\n        return xs"
+    )
+    assert played(opened(tmp_path, METHOD), fence(code)).value == 0.0
+
+
+def test_a_test_that_is_no_json_is_a_fault_and_no_zero(tmp_path):
+    broken = METHOD | {"private_test_cases": json.dumps([{"input": "3\n[1]", "output": "oops"}])}
+    code = "class Solution:\n    def pair(self, n, xs):\n        return n, xs"
+    found = played(opened(tmp_path, broken), fence(code))
+    assert isinstance(found, Fault)
+    assert "p2: a test is no JSON" in found.reason
 
 
 def test_outputs_are_compared_as_published():
