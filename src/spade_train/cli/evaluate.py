@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from spade_train.suites.base import Decoding, Suite
 
 EVALS = "evals"
+_TOLD = 3
 _SERVER = (
     *("concurrency", "timeout", "retries", "requests_per_minute", "tokens_per_minute"),
     *("guided", "no_stream"),
@@ -133,11 +134,12 @@ def _players(
     wanted = dict.fromkeys([*specs, *(FLOORS if floors or not specs else ())])
     players: list[Player] = []
     for spec in wanted:
-        player = scripted(spec)
-        if player is None:
-            policy, cuts = _model(model_spec(spec), server, decoding, dtype)
-            player = open_player(spec, policy=policy, name=name or "", cuts=cuts, dtype=dtype)
-        players.append(player)
+        named = (name or "") if spec in specs else ""
+        if scripted(spec) is not None:
+            players.append(open_player(spec, name=named))
+            continue
+        policy, cuts = _model(model_spec(spec), server, decoding, dtype)
+        players.append(open_player(spec, policy=policy, name=named, cuts=cuts, dtype=dtype))
     return players
 
 
@@ -220,3 +222,7 @@ def _show(found: Sequence[Summary]) -> None:
     for table in by_suite(found):
         click.echo(markdown(table))
         click.echo()
+    for each in found:
+        for text, count in list(each.faults.items())[:_TOLD]:
+            if not text.startswith("reference:"):
+                click.echo(f"{each.header.player}: {count} faults, {text}", err=True)

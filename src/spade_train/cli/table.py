@@ -63,7 +63,10 @@ def table_command(
         from spade_train.reports.evaluations import write_page
 
         made_at = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
-        write_page(html, tables, differences, made_at=made_at)
+        try:
+            write_page(html, tables, differences, made_at=made_at)
+        except OSError as error:
+            raise click.UsageError(f"--html {html}: {error.strerror}") from error
         click.echo(str(html), err=True)
     if as_json:
         told = [_difference_json(suite, each) for suite, each in differences]
@@ -72,7 +75,9 @@ def table_command(
         )
         return
     click.echo("\n\n".join(FORMS[form](table) for table in tables))
-    if differences and form == "markdown":
+    if differences and form != "markdown":
+        click.echo(f"differences are in Markdown, --html and --json, not in {form}", err=True)
+    elif differences:
         click.echo()
         click.echo(_difference_table(differences))
 
@@ -86,6 +91,8 @@ def _layouts(found: Sequence[object], layout: str) -> list[Table]:
     tables = []
     for name, each in LAYOUTS.items():
         made = by_layout(summaries, each)
+        if layout == name and not made.rows:
+            click.echo(f"nothing there belongs to a column of {name}", err=True)
         if layout == name or (layout == "all" and made.rows):
             tables.append(made)
     return tables
@@ -107,10 +114,11 @@ def _differences(places: Sequence[Path], against: str) -> list[tuple[str, Differ
         for header, place in headers:
             same = header.suite_digest == base.suite_digest and place != base_place
             if same and kind_of(header.player) == "policy":
-                one = compare(
-                    (header, list(read_records(place))), (base, list(read_records(base_place)))
-                )
-                found.append((header.suite, one))
+                own, other = list(read_records(place)), list(read_records(base_place))
+                try:
+                    found.append((header.suite, compare((header, own), (base, other))))
+                except ConfigError as error:  # one that was stopped early hides no other
+                    click.echo(f"left out: {error}", err=True)
     return found
 
 
@@ -121,6 +129,8 @@ def _difference_json(suite: str, found: Difference) -> dict[str, object]:
 
 
 def _difference_table(found: Sequence[tuple[str, Difference]]) -> str:
+    from spade_train.evaluate.table import escaped
+
     lines = [
         "| suite | policy | against | tasks | difference in points | p |",
         "|---|---|---|---:|---:|---:|",
@@ -130,7 +140,7 @@ def _difference_table(found: Sequence[tuple[str, Difference]]) -> str:
         if each.low is not None and each.high is not None:
             ends = f" [{100 * each.low:+.1f}, {100 * each.high:+.1f}]"
         lines.append(
-            f"| {suite} | {each.first} | {each.second} | {each.tasks} "
+            f"| {escaped(suite)} | {escaped(each.first)} | {escaped(each.second)} | {each.tasks} "
             f"| {100 * each.difference:+.1f}{ends} | {each.p:.3g} |"
         )
     methods = dict.fromkeys(each.method for _, each in found)

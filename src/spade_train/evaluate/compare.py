@@ -65,7 +65,9 @@ def compare(
     rates, other_rates = task_rates(records), task_rates(others)
     tasks = [task for task in rates if task in other_rates]
     if not tasks:
-        raise ConfigError(f"{header.player} and {other.player} have no task of {header.suite} both")
+        raise ConfigError(
+            f"{header.player} and {other.player} have no task of {header.suite} in common"
+        )
     gaps = [rates[task] - other_rates[task] for task in tasks]
     better, worse = sum(gap > 0 for gap in gaps), sum(gap < 0 for gap in gaps)
     single = all(rate in (0.0, 1.0) for t in tasks for rate in (rates[t], other_rates[t]))

@@ -7,8 +7,9 @@ import importlib
 import json
 import random
 import re
+import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Protocol, TypeAlias
 from urllib.parse import urlsplit
@@ -24,6 +25,7 @@ from spade_envs.design.clients import (
 from spade_envs.errors import ClientError, ConfigError
 from spade_envs.types import Completion, Json, Message
 from spade_train.suites.base import Decoding, Fault, Session
+from spade_train.suites.own import look_here
 
 FLOORS = ("oracle", "empty", "constant", "random")
 """Ceiling and floors that stand beside every policy."""
@@ -39,6 +41,7 @@ _TOO_LONG = re.compile(
     r"context_length_exceeded|exceed\w* the (?:model'?s? )?(?:available )?context",
     re.IGNORECASE,
 )
+_REASON_CHARS = 300
 _WEIGHTS = re.compile(r".*\.(?:safetensors|bin|json|jinja|model|gguf)$")
 
 
@@ -194,17 +197,33 @@ def _answer(answer: Completion | ClientError) -> Answer:
     )
 
 
-def function_player(respond: Respond, *, name: str) -> RulePlayer:
-    """Return the player that a function makes; it must give the same reply every time."""
+def function_player(
+    respond: Respond, *, name: str, identity: Mapping[str, Json] | None = None
+) -> RulePlayer:
+    """Return the player that a function makes.
+
+    Args:
+        respond: gives the same reply every time; where it raises or gives no text, the attempt has
+            a fault.
+        name: of its row.
+        identity: what tells it from others; its name if None.
+    """
 
     def rule(ask: Ask) -> Answer:
-        thinking, text = split_thinking(respond(ask.messages))
+        try:
+            said = respond(ask.messages)
+        except Exception as error:  # noqa: BLE001  the boundary: a function of the user's
+            text = " ".join(f"{type(error).__name__}: {error}".split())
+            return Fault("policy", text[:_REASON_CHARS])
+        if not isinstance(said, str):
+            return Fault("policy", f"{name} returned {type(said).__name__} in place of a text")
+        thinking, text = split_thinking(said)
         return Reply(text=text, thinking=thinking)
 
-    return RulePlayer(name, rule, identity={"function": name})
+    return RulePlayer(name, rule, identity={"function": name} if identity is None else identity)
 
 
-def scripted(spec: str) -> Player | None:
+def scripted(spec: str) -> RulePlayer | None:
     """Return the scripted player that a spec names; None if it names a model.
 
     Args:
@@ -226,7 +245,8 @@ def scripted(spec: str) -> Player | None:
     if spec == "random":
         return RulePlayer(spec, _random, samples_vary=True)
     if word.startswith("python:"):
-        return function_player(_function(word.removeprefix("python:")), name=spec)
+        respond = _function(spec.removeprefix("python:"))
+        return function_player(respond, name=spec, identity=_source(spec))
     return None
 
 
@@ -244,17 +264,21 @@ def open_player(
         spec: a scripted one (`scripted`), a folder with a checkpoint, or a model as
             `spade_envs.design.clients.open_policy` takes it.
         policy: the model that the spec names, if it is open already.
-        name: of its row.
+        name: of its row; its own if none. Floors and oracle keep theirs.
         cuts: whether `policy` was opened with the cuts of the decoding.
         dtype: in which the weights of a checkpoint compute, such as `float32`; their own if None.
 
     Raises:
-        ConfigError: there is no such player.
+        ConfigError: there is no such player, or the name is one of a floor.
         MissingExtra: a library that it needs is not installed.
     """
+    if name.partition("=")[0] in FLOORS:
+        raise ConfigError(f"{name!r} is the name of a row that is no policy: take another")
     found = scripted(spec) if policy is None else None
     if found is not None:
-        return found
+        if name and spec.partition("=")[0] in FLOORS:
+            raise ConfigError(f"{spec} keeps its own name: leave {name!r} out")
+        return replace(found, name=name or found.name)
     model = model_spec(spec)
     kind: dict[str, Json] = {} if dtype is None else {"dtype": dtype}
     opened = policy or open_policy(model, **kind)
@@ -290,6 +314,7 @@ def _function(place: str) -> Respond:
     module, colon, function = place.partition(":")
     if not (module and colon and function):
         raise ConfigError(f"python:{place} names no function; write python:MODULE:FUNCTION")
+    look_here()
     try:
         found = getattr(importlib.import_module(module), function)
     except (ImportError, AttributeError) as error:
@@ -297,6 +322,14 @@ def _function(place: str) -> Respond:
     if not callable(found):
         raise ConfigError(f"python:{place} is no function")
     return found  # type: ignore[no-any-return]  # what it returns is read as text
+
+
+def _source(spec: str) -> dict[str, Json]:
+    """Return what tells two versions of one function apart: the file that holds its module."""
+    module = sys.modules[spec.removeprefix("python:").partition(":")[0]]
+    place = getattr(module, "__file__", None)
+    data = Path(place).read_bytes() if place and Path(place).is_file() else b""
+    return {"function": spec, "source": hashlib.sha256(data).hexdigest()[:16]}
 
 
 def _identity(spec: str) -> dict[str, Json]:

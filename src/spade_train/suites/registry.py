@@ -22,6 +22,7 @@ from spade_train.suites.games import SETTINGS as GAMES
 from spade_train.suites.heldout import SETTINGS as HELDOUT
 from spade_train.suites.livecodebench import FILE as RELEASE
 from spade_train.suites.maths import FILE as PROBLEMS
+from spade_train.suites.own import look_here
 from spade_train.suites.reasoning_gym import SETTINGS as REASONING_GYM
 from spade_train.suites.users import SETTINGS as USER
 from spade_train.suites.worker import Limits, isolated
@@ -267,6 +268,8 @@ def open_suite(name: str, settings: Mapping[str, Json] | None = None, *, workers
         raise ConfigError(f"suite {name} needs {entry.get}: give its place with {found.mend}")
     if entry.path:
         given[entry.path] = str(_there(name, Path(str(given[entry.path]))))
+    if name not in SUITES:
+        look_here()
     if entry.apart:
         return isolated(
             entry.factory,

@@ -1,4 +1,5 @@
 import json
+import sys
 
 import pytest
 from click.testing import CliRunner
@@ -79,3 +80,51 @@ def test_suites_are_listed():
     assert "store" in by_name["heldout"]["settings"]
     assert "--set store=..." in call("suites", "show", "heldout").output
     assert call("suites", "show", "nope").exit_code == 2
+
+
+OWN = """
+def four(messages):
+    return "4"
+
+def breaks(messages):
+    raise ValueError("no\\nidea")
+
+def silent(messages):
+    return None
+"""
+
+
+def test_functions_of_the_current_folder_play(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("sys.path", [*sys.path])
+    (tmp_path / "own_player.py").write_text(OWN)
+    options = ("eval", "--suite", SUITE, "--set", "count=2", "--no-floors", "--json", "--policy")
+    found = call(*options, "python:own_player:four", "--name", "mine")
+    assert found.exit_code == 0, found.output
+    (summary,) = json.loads(found.stdout)
+    assert summary["header"]["player"] == "mine"
+    monkeypatch.delitem(sys.modules, "own_player")
+    (tmp_path / "own_player.py").write_text(OWN + "\n# another version\n")
+    (again,) = json.loads(call(*options, "python:own_player:four", "--name", "mine").stdout)
+    assert again["digest"] != summary["digest"]
+    for name, reason in (("breaks", "ValueError: no idea"), ("silent", "returned NoneType")):
+        broken = call(*options, f"python:own_player:{name}")
+        assert broken.exit_code == 1
+        assert reason in next(iter(json.loads(broken.stdout)[0]["faults"]))
+        shown = call(*(each for each in options if each != "--json"), f"python:own_player:{name}")
+        assert reason in shown.stderr
+    table = call("table", "evals", "--against", "mine")
+    assert table.exit_code == 0
+    assert "left out: " in table.stderr
+    assert "| mine |" in table.stdout
+    assert "belongs to a column" in call("table", "evals", "--layout", "reasoning").stderr
+
+
+@pytest.mark.parametrize(
+    ("policy", "name"), [(POLICY, "oracle"), (POLICY, "constant=7"), ("empty", "mine")]
+)
+def test_names_of_floors_are_kept_apart(policy, name, tmp_path):
+    found = call("eval", "--suite", SUITE, "--out", tmp_path, "--policy", policy, "--name", name)
+    assert found.exit_code == 2
+    assert name in found.stderr
+    assert list(tmp_path.iterdir()) == []
