@@ -108,12 +108,12 @@ def by_layout(found: Sequence[Summary], layout: Layout) -> Table:
 
 def markdown(table: Table) -> str:
     """Return a table as Markdown."""
-    head = ["", *table.columns]
+    head = ["", *map(escaped, table.columns)]
     lines = [head, ["---", *("---:" for _ in table.columns)]]
-    lines += [[row.name, *map(_text, row.cells)] for row in table.rows]
-    rows = ["| " + " | ".join(_escaped(text) for text in line) + " |" for line in lines]
-    notes = [f"{_escaped(note)}  " for note in table.notes]
-    return "\n".join([f"**{_escaped(table.title)}**", "", *rows, "", *notes]).rstrip()
+    lines += [[escaped(row.name), *map(_text, row.cells)] for row in table.rows]
+    rows = ["| " + " | ".join(line) + " |" for line in lines]
+    notes = [f"{escaped(note)}  " for note in table.notes]
+    return "\n".join([f"**{escaped(table.title)}**", "", *rows, "", *notes]).rstrip()
 
 
 def as_csv(table: Table) -> str:
@@ -125,8 +125,8 @@ def as_csv(table: Table) -> str:
         for column, cell in zip(table.columns, row.cells, strict=True):
             if cell is not None:
                 ends = ["" if end is None else f"{end:.6f}" for end in (cell.low, cell.high)]
-                text = [_spelled(each) for each in (table.title, row.name, row.kind, column)]
-                writer.writerow([*text, f"{cell.success:.6f}", *ends, _spelled(cell.note)])
+                text = [_field(each) for each in (table.title, row.name, row.kind, column)]
+                writer.writerow([*text, f"{cell.success:.6f}", *ends, _field(cell.note)])
     return out.getvalue().rstrip("\n")
 
 
@@ -260,7 +260,8 @@ def _ordered(players: set[str]) -> list[str]:
     rank = {name: place for place, name in enumerate(FLOORS)}
 
     def key(name: str) -> tuple[int, list[tuple[int, int, str]]]:
-        parts = [(int(p), 0, "") if p.isdigit() else (0, 1, p) for p in re.split(r"(\d+)", name)]
+        runs = re.split(r"(\d{1,18})", name)
+        parts = [(int(p), 0, "") if n % 2 else (0, 1, p) for n, p in enumerate(runs)]
         place = rank.get(name.partition("=")[0])
         return (-1 if place is None else place), parts
 
@@ -300,9 +301,15 @@ def _spelled(text: str) -> str:
     return "".join(c if c.isprintable() else " " for c in text)
 
 
-def _escaped(text: str) -> str:
-    plain = _spelled(text).replace("\\", "\\\\").replace("|", "\\|")
-    return plain.replace("<", "&lt;").replace("`", "\\`")
+def _field(text: str) -> str:
+    """Return a text as a spreadsheet shows it: what it would compute gets an apostrophe before."""
+    plain = _spelled(text)
+    return f"'{plain}" if plain.lstrip().startswith(("=", "+", "-", "@")) else plain
+
+
+def escaped(text: str) -> str:
+    """Return a text as Markdown that shows it: no cell, link, picture, emphasis or HTML of it."""
+    return re.sub(r"([\\|`*\[\]])", r"\\\1", _spelled(text)).replace("<", "&lt;")
 
 
 _TEX = {

@@ -17,7 +17,7 @@ from spade_train.reports.page import write_page as write
 from spade_train.reports.panels import Panel
 from spade_train.reports.series import Curve
 
-_NUMBERED = re.compile(r"(.*?)(\d+)\D*$")
+_NUMBERED = re.compile(r"(.*?)(\d{1,15})\D*$")
 
 
 @dataclass(frozen=True, slots=True)

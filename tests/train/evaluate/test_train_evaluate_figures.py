@@ -229,6 +229,33 @@ def test_hostile_names_do_not_break_the_forms():
     json.dumps(as_json(table))
 
 
+@pytest.mark.parametrize("name", ["10²", "9" * 5000, "step-٣", "²"])
+def test_names_of_odd_numbers_are_rows(name):
+    wins = {"a": [[1]], "b": [[0]]}
+    found = [summary(each, wins) for each in (name, "step-10", "step-2")]
+    (table,) = by_suite(found)
+    names = [row.name for row in table.rows]
+    assert sorted(names) == sorted([name, "step-2", "step-10"])
+    assert names.index("step-2") < names.index("step-10")
+    assert "Over checkpoints" in render([table], [], made_at="now")
+
+
+@pytest.mark.parametrize("name", ["=1+1", " @SUM(A1)", "+1", "-1", "\t=1"])
+def test_names_do_not_compute_in_a_spreadsheet(name):
+    (table,) = by_suite([summary(name, {"=cmd|' /C calc'!A0": [[1]], "b": [[1]]})])
+    row = as_csv(table).splitlines()[1].split(",")
+    assert "'" + name.replace("\t", " ") in row
+    assert "'=cmd|' /C calc'!A0" in row
+
+
+def test_names_make_no_picture_and_no_link():
+    name = "![x](http://other/x.png) [y] *z* `w`"
+    (table,) = by_suite([summary(name, {"a": [[1]], "b": [[0]]})])
+    text = markdown(table)
+    assert r"| !\[x\](http://other/x.png) \[y\] \*z\* \`w\` |" in text
+    assert " [20.7, 100.0] |" in text
+
+
 def test_a_page_has_curves_over_checkpoints():
     wins = {"a": [[1], [0]], "b": [[1], [1]]}
     found = by_suite([summary(f"step-{n}", wins) for n in (10, 20, 30)])
