@@ -9,10 +9,13 @@ EVALS/<suite>/<player>-<digest>/
 from __future__ import annotations
 
 import dataclasses
+import fcntl
 import hashlib
 import json
+import os
 import re
 from collections.abc import Iterator, Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -31,6 +34,7 @@ FORMAT = 1
 HEADER = "evaluation.json"
 RECORDS = "records.jsonl"
 TRANSCRIPTS = "transcripts.jsonl"
+LOCK = "evaluation.lock"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,7 +95,7 @@ class Header:
     tasks: int
     """Tasks of the suite."""
     limit: int | None = None
-    """Tasks that were asked for last; None for all."""
+    """The most tasks that were asked for; None for all."""
     group_tasks: Mapping[str, int] = field(default_factory=dict)
     """Tasks of the suite by group, in its order."""
     made_by: str = ""
@@ -129,17 +133,27 @@ class Shelf:
         folder: of all evaluations; made if it is not there.
         header: names the folder below.
         transcripts: whether conversations are kept.
+
+    Raises:
+        StateError: it cannot be written to, or another process does so.
     """
 
     def __init__(self, folder: Path, header: Header, *, transcripts: bool = False) -> None:
         self.path = folder / header.folder
-        try:
-            self.path.mkdir(parents=True, exist_ok=True)
-            replace_file(self.path, self.path / HEADER, _header_bytes(header))
-            self._records = JsonLines(self.path / RECORDS)
-            self._said = JsonLines(self.path / TRANSCRIPTS) if transcripts else None
-        except OSError as error:
-            raise StateError(f"cannot write to {self.path}: {error.strerror}") from error
+        with ExitStack() as stack:
+            try:
+                self.path.mkdir(parents=True, exist_ok=True)
+                self._lock = _locked(self.path)
+                stack.callback(os.close, self._lock)
+                replace_file(
+                    self.path, self.path / HEADER, _header_bytes(_widest(self.path, header))
+                )
+                self._records = JsonLines(self.path / RECORDS)
+                stack.callback(self._records.close)
+                self._said = JsonLines(self.path / TRANSCRIPTS) if transcripts else None
+            except OSError as error:
+                raise StateError(f"cannot write to {self.path}: {error.strerror}") from error
+            stack.pop_all()
 
     def append(self, record: Record, messages: Json = None) -> None:
         """Keep a record, and its conversation if these are kept."""
@@ -149,28 +163,55 @@ class Shelf:
             self._said.append(said)
 
     def close(self) -> None:
-        """Sync and close."""
+        """Sync, close and unlock."""
         self._records.close()
         if self._said is not None:
             self._said.close()
+        os.close(self._lock)
+
+
+def _locked(path: Path) -> int:
+    """Return a lock on a folder, held until it is closed.
+
+    Raises:
+        StateError: another process has it.
+    """
+    lock = os.open(path / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o644)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(lock)
+        raise StateError(
+            f"another process is evaluating in {path}; wait for it, or name another folder"
+        ) from None
+    return lock
+
+
+def _widest(path: Path, header: Header) -> Header:
+    """Return a header whose limit covers the records that are there from earlier calls."""
+    try:
+        old = read_header(path)
+    except ConfigError:
+        return header
+    limits = [each for each in (old.limit, header.limit) if each is not None]
+    return dataclasses.replace(header, limit=max(limits) if len(limits) == 2 else None)
 
 
 def read_records(path: Path) -> Iterator[Record]:
     """Give the records of a folder, the last of each attempt; nothing if there are none.
 
     Raises:
-        StateError: a whole line is no record.
+        StateError: they cannot be read, or a whole line is no record.
     """
-    try:
-        lines = (path / RECORDS).read_bytes().split(b"\n")
-    except FileNotFoundError:
-        return
     found: dict[tuple[str, int], Record] = {}
-    for number, line in enumerate(lines[:-1], 1):
+    for number, line in enumerate(_lines(path / RECORDS), 1):
         try:
-            record = msgspec.convert(json.loads(line), Record)
+            record = _possible(msgspec.convert(json.loads(line), Record))
         except (msgspec.ValidationError, ValueError, RecursionError) as error:
-            raise StateError(f"{path / RECORDS}: line {number} is no record: {error}") from error
+            raise StateError(
+                f"{path / RECORDS}: line {number} is no record: {error}; take the line out, and "
+                "its attempt is made again"
+            ) from error
         found[record.key] = record
     yield from found.values()
 
@@ -181,12 +222,8 @@ def read_transcripts(path: Path) -> dict[tuple[str, int], tuple[Message, ...]]:
     Raises:
         StateError: a whole line is no conversation.
     """
-    try:
-        lines = (path / TRANSCRIPTS).read_bytes().split(b"\n")
-    except FileNotFoundError:
-        return {}
     found: dict[tuple[str, int], tuple[Message, ...]] = {}
-    for number, line in enumerate(lines[:-1], 1):
+    for number, line in enumerate(_lines(path / TRANSCRIPTS), 1):
         try:
             said = msgspec.convert(json.loads(line), _Said)
         except (msgspec.ValidationError, ValueError, RecursionError) as error:
@@ -194,6 +231,26 @@ def read_transcripts(path: Path) -> dict[tuple[str, int], tuple[Message, ...]]:
             raise StateError(f"{where} is no conversation: {error}") from error
         found[said.task, said.sample] = tuple(Message(*pair) for pair in said.messages)
     return found
+
+
+def _lines(file: Path) -> list[bytes]:
+    """Return the whole lines of a file; a torn last one is passed over."""
+    try:
+        return file.read_bytes().split(b"\n")[:-1]
+    except FileNotFoundError:
+        return []
+    except OSError as error:
+        raise StateError(f"{file} cannot be read: {error.strerror}") from error
+
+
+def _possible(record: Record) -> Record:
+    """Return a record that an evaluation may have written."""
+    scored = record.value is not None and record.success is not None
+    if record.fault is None and not (scored and 0.0 <= (record.value or 0.0) <= 1.0):
+        raise ValueError(f"a value of {record.value!r} with success {record.success!r}")
+    if record.sample < 0:
+        raise ValueError(f"attempt {record.sample} of its task")
+    return record
 
 
 def read_header(path: Path) -> Header:
@@ -209,10 +266,15 @@ def read_header(path: Path) -> Header:
             raise ConfigError(
                 f"{file} is of another format; read it with the release that wrote it"
             )
-        return msgspec.convert(found, Header)
+        header = msgspec.convert(found, Header)
+        if min(header.samples, header.limit or 1) < 1 or header.limit == 0 or header.tasks < 0:
+            raise ValueError("samples, limit or tasks out of range")
+        return header
     except OSError as error:
         raise ConfigError(f"{path} holds no evaluation: {error.strerror}") from error
-    except (ValueError, KeyError, AttributeError, TypeError, msgspec.ValidationError) as error:
+    except ConfigError:
+        raise
+    except (ValueError, LookupError, AttributeError, TypeError, RecursionError) as error:
         raise ConfigError(f"{file} is damaged: {error}") from error
 
 

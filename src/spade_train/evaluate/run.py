@@ -143,8 +143,7 @@ class Evaluation:
         if not player.samples_vary:
             self._decoding = replace(plan.decoding, samples=1)
         self.header = _header(suite, player, plan, self._decoding)
-        kept = read_records(folder / self.header.folder) if folder is not None else ()
-        self.kept: dict[tuple[str, int], Record] = {r.key: r for r in kept if self._finished(r)}
+        self.kept: dict[tuple[str, int], Record] = self._read()
         """Records so far, by task and number of the attempt; `run` adds to them."""
 
     @property
@@ -177,12 +176,13 @@ class Evaluation:
         Raises:
             ClientError: the player gives no answers.
             SuiteError: the suite's process cannot be kept running.
-            StateError: the disk takes no more.
+            StateError: the disk takes no more, or another process is at this evaluation.
         """
-        missing = self.missing()
         shelf = None
         if self._folder is not None:
             shelf = Shelf(self._folder, self.header, transcripts=self._transcripts)
+            self.kept |= self._read()  # another process may have ended since
+        missing = self.missing()
         workers = self._suite.workers if isinstance(self._suite, IsolatedSuite) else 1
         try:
             with ThreadPoolExecutor(workers) as threads:
@@ -191,6 +191,11 @@ class Evaluation:
         finally:
             if shelf is not None:
                 shelf.close()
+
+    def _read(self) -> dict[tuple[str, int], Record]:
+        """Return the records on disk that need not be made again."""
+        kept = read_records(self.folder) if self.folder is not None else ()
+        return {each.key: each for each in kept if self._finished(each)}
 
     def _rounds(
         self, waiting: Iterator[Attempt], each: Callable[..., Iterable[object]], shelf: Shelf | None

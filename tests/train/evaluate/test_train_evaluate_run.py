@@ -9,7 +9,14 @@ from spade_envs.errors import ClientError, ConfigError
 from spade_envs.types import Completion, Message
 from spade_train.errors import StateError
 from spade_train.evaluate.players import PolicyPlayer, function_player, open_player, scripted
-from spade_train.evaluate.records import RECORDS, TRANSCRIPTS, find_evaluations, read_records
+from spade_train.evaluate.records import (
+    HEADER,
+    RECORDS,
+    TRANSCRIPTS,
+    find_evaluations,
+    read_header,
+    read_records,
+)
 from spade_train.evaluate.run import Evaluation, Plan
 from spade_train.evaluate.summary import read_summary, summarize
 from spade_train.suites.base import Decoding
@@ -126,6 +133,20 @@ def test_more_tasks_and_samples_add_what_is_missing(tmp_path):
     assert len(evaluation.records()) == 12
     shrunk, _ = played(make(), PolicyPlayer(Model()), small, tmp_path)
     assert len(shrunk.records()) == 2
+    told = read_summary(shrunk.folder)
+    assert (told.header.limit, told.overall.tasks) == (None, 6)  # what lies there, and not less
+
+
+def test_one_process_is_at_an_evaluation(tmp_path):
+    first = Evaluation(make(), scripted("empty"), Plan(decoding=DECODING, live=2), tmp_path)
+    second = Evaluation(make(), scripted("empty"), Plan(decoding=DECODING), tmp_path)
+    rounds = first.run()
+    next(rounds)
+    with pytest.raises(StateError, match="another process is evaluating"):
+        next(second.run())
+    assert [len(each) for each in rounds] == [2, 2]
+    assert list(second.run()) == []  # what the first made meanwhile is not made again
+    assert len((first.folder / RECORDS).read_text().splitlines()) == 6
 
 
 @pytest.mark.parametrize(
@@ -242,6 +263,37 @@ def test_a_damaged_record_is_told(tmp_path):
     path.write_bytes(b'{"task": 3}\n' + path.read_bytes())
     with pytest.raises(StateError, match="line 1 is no record"):
         played(make(), scripted("empty"), None, tmp_path)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        b'{"task":"0","group":"large","sample":0,"seed":1,"value":7.5,"success":false}',
+        b'{"task":"0","group":"large","sample":0,"seed":1,"value":NaN,"success":true}',
+        b'{"task":"0","group":"large","sample":0,"seed":1,"value":0.0,"success":null}',
+        b'{"task":"0","group":"large","sample":-5,"seed":1,"value":0.0,"success":false}',
+        b"[" * 100_000,
+        b"\xff",
+        b"",
+    ],
+)
+def test_no_figure_comes_from_a_line_that_no_evaluation_wrote(line, tmp_path):
+    (tmp_path / RECORDS).write_bytes(line + b"\n")
+    with pytest.raises(StateError, match=r"line 1 is no record: .*; take the line out"):
+        list(read_records(tmp_path))
+
+
+@pytest.mark.parametrize(
+    "change", ["[" * 100_000, '{"limit": -4}', '{"limit": 0}', '{"samples": 0}']
+)
+def test_a_damaged_header_is_told(change, tmp_path):
+    evaluation, _ = played(make(), scripted("empty"), None, tmp_path)
+    file = evaluation.folder / HEADER
+    damaged = change.startswith("[")
+    told = change if damaged else json.dumps(json.loads(file.read_text()) | json.loads(change))
+    file.write_text(told)
+    with pytest.raises(ConfigError, match="is damaged"):
+        read_header(evaluation.folder)
 
 
 def test_plans_and_players_that_cannot_be():
