@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeVar
+from typing import Annotated, TypeVar
 
 import msgspec
 
 from spade_envs.errors import ConfigError
 from spade_envs.store.files import replace_file
 from spade_envs.types import Json
+from spade_train.config import overlays
 from spade_train.errors import DataError
-from spade_train.studies.arms import Arm
+from spade_train.studies.arms import COEVOLUTION, Arm
 from spade_train.studies.document import document
 from spade_train.studies.plan import Study, study_of
 from spade_train.studies.runner import Progress, Show
@@ -28,15 +30,20 @@ from spade_train.studies.tables import LEGEND, markdown
 COMMON = "common.toml"
 """Name of the file that the others of a folder share."""
 _POLL_S = 0.5
+_TAKEN = frozenset({"study"})
+_PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+
+
+_Positive = Annotated[int, msgspec.Meta(ge=1)]
 
 
 class Size(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A tiny model that is made before the runs: an arm of its name starts from it."""
 
-    layers: int
-    inner: int
-    steps: int = 2300
-    seed: int = 0
+    layers: _Positive
+    inner: _Positive
+    steps: _Positive = 2300
+    seed: Annotated[int, msgspec.Meta(ge=0)] = 0
 
 
 class Common(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -45,7 +52,7 @@ class Common(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     preset: str
     first: str
     """The arm that the others are compared with, and whose cost is their budget."""
-    seeds: int
+    seeds: _Positive
     settings: tuple[str, ...] = ()
 
 
@@ -115,7 +122,9 @@ def read_plan(
         raise ConfigError("name experiments of one folder, or the folder itself")
     common = _read(files[0].parent / COMMON, Common)
     asked = {file.stem: _read(file, Asked) for file in files}
-    sizes = {name: size for each in asked.values() for name, size in each.sizes.items()}
+    if taken := sorted(_TAKEN & asked.keys()):
+        raise ConfigError(f"{taken[0]}.toml: the folder of the runs has a file of that name")
+    sizes = _sizes(asked)
     own = tuple(_sized(name, size, out) for name, size in sizes.items())
 
     def study(arms: Sequence[str]) -> Study:
@@ -159,6 +168,8 @@ def run_plan(
         DataError: a model could not be made.
     """
     out = out.absolute()
+    if out.exists() and not out.is_dir():
+        raise ConfigError(f"{out} is no folder; name another")
     begin(plan.study, out)
     _make(plan.sizes, out, at_once, say, command or bootstrap)
     whole = conduct(plan.study, out, at_once=at_once, show=show)
@@ -174,6 +185,26 @@ def bootstrap(size: Size, folder: Path) -> Sequence[str]:
     options = [text for key, value in told.items() for text in (f"--{key}", str(value))]
     what = ("nano", "bootstrap", "--out", str(folder), "--samples", "0", "--episodes", "0")
     return (sys.executable, "-m", "spade_train", *what, *options)
+
+
+def _sizes(asked: Mapping[str, Asked]) -> dict[str, Size]:
+    """Return the models of all files by name.
+
+    Raises:
+        ConfigError: a name is no plain one, is an arm's, or stands for two models.
+    """
+    found: dict[str, Size] = {}
+    for file, each in asked.items():
+        for name, size in each.sizes.items():
+            if not _PLAIN.fullmatch(name):
+                raise ConfigError(
+                    f"{file}.toml: a size is named by letters, digits and ._-, not {name!r}"
+                )
+            if name in (COEVOLUTION, "lr0", *overlays()):
+                raise ConfigError(f"{file}.toml: there is an arm {name!r}; name the size otherwise")
+            if found.setdefault(name, size) != size:
+                raise ConfigError(f"{file}.toml: the size {name!r} is another one elsewhere")
+    return found
 
 
 def _in(folder: Path) -> list[Path]:

@@ -159,6 +159,9 @@ def test_a_model_that_cannot_be_made_ends_it(files, tmp_path):
     )
 
 
+_SIZED = 'title = "a"\nquestion = "b"\narms = []\n[sizes."{}"]\nlayers = {}\ninner = 64\n'
+
+
 @pytest.mark.parametrize(
     ("text", "says"),
     [
@@ -167,6 +170,11 @@ def test_a_model_that_cannot_be_made_ends_it(files, tmp_path):
         ('title = "a"\nquestion = "b"\narms = ["no-memroy"]\n', "no arm 'no-memroy'"),
         ('title = "a"\nquestion = "b"\narms = ["no-memory"]\nsizes = ["x"]\n', "sizes"),
         ("title = [\n", "memory.toml"),
+        (_SIZED.format("../../x", 2), "not '../../x'"),
+        (_SIZED.format("regret", 2), "there is an arm 'regret'"),
+        (_SIZED.format("small", 4), "'small' is another one elsewhere"),
+        (_SIZED.format("tiny", 0), ">= 1"),
+        (_SIZED.format("tiny", -3), ">= 1"),
     ],
 )
 def test_a_file_that_cannot_be_used_says_why(files, tmp_path, text, says):
@@ -177,6 +185,20 @@ def test_a_file_that_cannot_be_used_says_why(files, tmp_path, text, says):
     assert done.exit_code == 2, done.output
     assert says in done.stderr
     assert not (tmp_path / "out").exists()
+
+
+def test_no_experiment_writes_over_the_study(files, tmp_path):
+    (files / "memory.toml").rename(files / "study.toml")
+    with pytest.raises(ConfigError, match=r"study\.toml: the folder of the runs has a file"):
+        read_plan([files], tmp_path / "out")
+
+
+def test_a_file_is_no_folder_of_runs(files, tmp_path):
+    (tmp_path / "out").write_text("mine")
+    done = CliRunner().invoke(main, ["experiments", str(files), "--out", str(tmp_path / "out")])
+    assert done.exit_code == 2, done.output
+    assert "is no folder" in done.stderr
+    assert (tmp_path / "out").read_text() == "mine"
 
 
 def test_the_command_prints_and_writes_the_tables(files, tmp_path):
