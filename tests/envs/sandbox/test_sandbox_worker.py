@@ -205,7 +205,7 @@ def test_a_solution_that_hangs_is_blamed_and_the_rest_is_not_tried(load, counter
         'return ["win"]',
         'if self.goal % 2:\n            while True:\n                pass\n        return ["win"]',
     )
-    worker = load(code, limits=Limits(reset_timeout_s=0.3, step_timeout_s=0.3, memory_mb=256))
+    worker = load(code, limits=Limits(reset_timeout_s=1.0, step_timeout_s=1.0, memory_mb=256))
     numbers = worker.create_many([0] * 6)
     starts = worker.reset([(number, number, None) for number in numbers])
     odd = [outcome.info["goal"] % 2 == 1 for outcome in starts]

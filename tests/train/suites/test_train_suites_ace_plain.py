@@ -13,7 +13,7 @@ from spade_train.evaluate.players import function_player
 from spade_train.evaluate.run import Evaluation, Plan
 from spade_train.suites import ace_plain
 from spade_train.suites.base import Score, Session, Suite, latest
-from train.suites.ace_kit import checkout
+from train.suites.ace_kit import checkout, forget
 
 _CHECKER = """
 def normal_checker(functions, calls, wanted, question, category):
@@ -80,9 +80,9 @@ def home(tmp_path, monkeypatch):
             text = "".join(json.dumps(each) + "\n" for each in lines)
             (place / f"data_{name}.json").write_text(text)
     monkeypatch.setattr(sys, "path", list(sys.path))
+    forget()
     yield found
-    for name in [each for each in sys.modules if each.split(".")[0] == "model_eval"]:
-        monkeypatch.delitem(sys.modules, name)
+    forget()
 
 
 @pytest.fixture

@@ -12,18 +12,16 @@ from spade_train.suites import acebench
 from spade_train.suites.ace_session import END, bracketed, followed_part, read_step
 from spade_train.suites.base import Session, Suite
 from spade_train.suites.users import ModelUser
-from train.suites.ace_kit import SEND, WIFI, checkout
-
-_FOREIGN = ("ace_fake", "model_eval", "model_inference")
+from train.suites.ace_kit import SEND, WIFI, checkout, forget
 
 
 @pytest.fixture
 def fresh(monkeypatch):
     """Undo what a checkout does to imports."""
     monkeypatch.setattr(sys, "path", list(sys.path))
+    forget()
     yield
-    for name in [each for each in sys.modules if each.split(".")[0] in _FOREIGN]:
-        monkeypatch.delitem(sys.modules, name)
+    forget()
 
 
 @pytest.fixture

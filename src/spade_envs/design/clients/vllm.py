@@ -88,7 +88,7 @@ class VllmPolicy:
         chats = [[{"role": m.role, "content": m.content} for m in r.messages] for r in requests]
         try:
             outputs = self._llm.chat(chats, [self._params(r) for r in requests], use_tqdm=False)
-        except (RuntimeError, ValueError) as error:
+        except _failures() as error:
             raise ClientError(f"vLLM gave up: {error}") from error
         return [self._read(output) for output in outputs]
 
@@ -117,3 +117,12 @@ class VllmPolicy:
             finish_reason=row.finish_reason,
             thinking=thinking,
         )
+
+
+def _failures() -> tuple[type[Exception], ...]:
+    """Return what the engine raises; those of newer releases are no longer errors of Python."""
+    try:
+        from vllm.exceptions import VLLMError
+    except ImportError:
+        return (RuntimeError, ValueError)
+    return (RuntimeError, ValueError, VLLMError)
