@@ -84,7 +84,9 @@ def install(name: str) -> None:
 
 @suites_command.command("contamination")
 @click.argument("name")
-@click.option("--store", metavar="DIR", help="Envstore to look through. [default: yours]")
+@click.option(
+    "--store", metavar="DIR", help="Envstore to look through, or `starter`. [default: yours]"
+)
 @click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="Of the benchmark.")
 @click.option("--limit", type=click.IntRange(1), help="The first so many tasks.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON in place of the table.")
@@ -93,27 +95,41 @@ def contamination(
 ) -> None:
     """Look for a benchmark's tasks in the environments of a store.
 
-    Exit code 0 if none holds one, 1 if some do or could not be looked at, 2 for wrong usage.
+    Exit code 0 if none holds one, 1 if some do, or environments or tasks could not be looked at, 2
+    for wrong usage, 3 if the machinery failed.
     """
-    from spade_envs.store import open_store
-    from spade_train.evaluate.contamination import contaminations, opening_texts
+    from spade_envs.store import open_store, starter_path
+    from spade_train.cli import MACHINERY
+    from spade_train.errors import SuiteError
+    from spade_train.evaluate.contamination import contaminations, openings
     from spade_train.suites.registry import open_suite, read_settings
 
-    opened = open_store(store)
-    suite = open_suite(name, read_settings(settings))
+    opened = open_store(starter_path() if store == "starter" else store)
     try:
-        texts = opening_texts(suite, limit=limit)
+        suite = open_suite(name, read_settings(settings))
+    except SuiteError as error:
+        click.echo(f"error: {error}", err=True)
+        sys.exit(MACHINERY)
+    try:
+        asked = openings(suite, limit=limit)
+    except SuiteError as error:
+        click.echo(f"error: {error}", err=True)
+        sys.exit(MACHINERY)
     finally:
         suite.close()
+    if asked.unopened:
+        click.echo(f"{asked.unopened} tasks cannot be opened: nothing is known of them", err=True)
+    texts = asked.texts
     rows = [
         {"id": record.id, "outcome": found.outcome, "message": found.message}
         for record, found in contaminations(opened, texts)
     ]
     if as_json:
-        click.echo(json.dumps({"texts": len(texts), "environments": rows}, indent=2))
+        told = {"texts": len(texts), "unopened": asked.unopened, "environments": rows}
+        click.echo(json.dumps(told, indent=2))
     else:
         for row in rows:
             if row["outcome"] != "pass":
                 click.echo(f"{row['id']}  {row['outcome']}  {row['message']}")
         click.echo(f"{len(texts)} tasks, {len(rows)} environments", err=True)
-    sys.exit(1 if any(row["outcome"] != "pass" for row in rows) else 0)
+    sys.exit(1 if asked.unopened or any(row["outcome"] != "pass" for row in rows) else 0)

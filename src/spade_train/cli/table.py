@@ -52,8 +52,11 @@ def table_command(
     from spade_train.evaluate.table import FORMS, by_suite
     from spade_train.evaluate.table import as_json as plain
 
-    places = find_evaluations(list(folders))
-    found = [read_summary(place) for place in places]
+    read = [(place, read_summary(place)) for place in find_evaluations(list(folders))]
+    begun = [(place, one) for place, one in read if one.overall.attempts or one.faults]
+    for place in sorted({place for place, _ in read} - {place for place, _ in begun}):
+        click.echo(f"left out: no attempt in {place} is finished", err=True)
+    places, found = [place for place, _ in begun], [one for _, one in begun]
     tables: list[Table] = []
     if layout in ("suites", "all"):
         tables += by_suite(found)

@@ -47,7 +47,7 @@ class Exams:
             SuiteError: a benchmark's process cannot be kept running.
         """
         found: dict[str, float] = {}
-        for suite in self._suites:
+        for key, suite in zip(self._keys(), self._suites, strict=True):
             decoding = suite.decoding
             decoding = replace(
                 decoding,
@@ -62,7 +62,6 @@ class Exams:
             for _ in evaluation.run():
                 pass
             summary = summarize(evaluation.header, evaluation.records())
-            key = f"eval/suite/{suite.name}"
             figures = {key: summary.overall}
             if len(summary.groups) > 1:
                 figures |= {f"{key}/{group}": each for group, each in summary.groups.items()}
@@ -70,6 +69,15 @@ class Exams:
             if summary.overall.faults:
                 found[f"{key}/faults"] = float(summary.overall.faults)
         return found
+
+    def _keys(self) -> list[str]:
+        """Return one name per benchmark: a second one of the same name is told apart by `-2`."""
+        names = [suite.name for suite in self._suites]
+        seen = [names[:place].count(name) for place, name in enumerate(names)]
+        return [
+            f"eval/suite/{name}-{before + 1}" if before else f"eval/suite/{name}"
+            for name, before in zip(names, seen, strict=True)
+        ]
 
     def close(self) -> None:
         """Close the benchmarks."""

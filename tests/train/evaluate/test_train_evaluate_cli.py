@@ -1,5 +1,6 @@
 import json
 import sys
+from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
@@ -36,6 +37,23 @@ def test_eval_prints_floors_and_goes_on(tmp_path):
     rows = {row["name"]: row["cells"]["all"] for row in plain["tables"][0]["rows"]}
     assert rows["oracle"]["success"] == 1.0
     assert call("table", out, "--format", "csv").stdout.startswith("table,row,kind,column,success")
+
+
+def test_a_progress_bar_shows_names_and_does_not_act_on_them(tmp_path, monkeypatch):
+    monkeypatch.setattr("rich.console.Console.is_terminal", True)
+    options = ("eval", "--suite", SUITE, "--set", "count=1", "--no-floors", "--out", tmp_path)
+    found = call(*options, "--policy", "constant=[/b]\x1b[2Jx")
+    assert found.exit_code == 0, found.output
+    assert "constant=[/b]" in found.stderr
+    assert "\x1b[2J" not in found.output
+
+
+def test_a_page_that_cannot_be_written_is_wrong_usage(tmp_path):
+    call("eval", "--suite", SUITE, "--set", "count=1", "--policy", POLICY, "--out", tmp_path)
+    (tmp_path / "file").write_text("")
+    found = call("table", tmp_path, "--html", tmp_path / "file" / "page.html")
+    assert found.exit_code == 2
+    assert "page.html" in found.stderr
 
 
 def test_faults_end_with_1(tmp_path):
@@ -99,6 +117,7 @@ def test_functions_of_the_current_folder_play(tmp_path, monkeypatch):
     monkeypatch.setattr("sys.path", [*sys.path])
     (tmp_path / "own_player.py").write_text(OWN)
     options = ("eval", "--suite", SUITE, "--set", "count=2", "--no-floors", "--json", "--policy")
+    plain = [each for each in options if each != "--json"]
     found = call(*options, "python:own_player:four", "--name", "mine")
     assert found.exit_code == 0, found.output
     (summary,) = json.loads(found.stdout)
@@ -111,11 +130,16 @@ def test_functions_of_the_current_folder_play(tmp_path, monkeypatch):
         broken = call(*options, f"python:own_player:{name}")
         assert broken.exit_code == 1
         assert reason in next(iter(json.loads(broken.stdout)[0]["faults"]))
-        shown = call(*(each for each in options if each != "--json"), f"python:own_player:{name}")
+        shown = call(*plain, f"python:own_player:{name}")
         assert reason in shown.stderr
+    assert call(*plain, "empty").exit_code == 0
+    (begun,) = Path("evals").rglob("empty-*/records.jsonl")
+    begun.write_text("")
     table = call("table", "evals", "--against", "mine")
     assert table.exit_code == 0
-    assert "left out: " in table.stderr
+    assert "left out: python:own_player:" in table.stderr
+    assert f"no attempt in {begun.parent} is finished" in table.stderr
+    assert "| empty |" not in table.stdout
     assert "| mine |" in table.stdout
     assert "belongs to a column" in call("table", "evals", "--layout", "reasoning").stderr
 

@@ -43,6 +43,16 @@ def test_a_run_plays_the_first_tasks_of_its_benchmarks_alike_every_time():
     exams.close()
 
 
+def test_two_settings_of_one_benchmark_have_figures_of_their_own():
+    setting = config(f'evaluation.suites=["{SPEC}", "{SPEC[:-1]}3"]', "evaluation.suite_tasks=6")
+    exams = Exams(setting, Model())
+    found = exams(0)
+    exams.close()
+    assert found["eval/suite/sums"] == 0.5
+    assert found["eval/suite/sums-2"] == pytest.approx(1 / 3)
+    assert {"eval/suite/sums/large", "eval/suite/sums-2/large"} <= found.keys()
+
+
 def test_a_run_without_benchmarks_plays_none():
     model = Model()
     assert Exams(config(), model)(0) == {}
