@@ -198,17 +198,19 @@ def _play(evaluation: Evaluation, *, quiet: bool) -> None:
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
+    from spade_envs.reports.visible import clean
+
     header, total = evaluation.header, len(evaluation.attempts())
     console = Console(stderr=True)
     shown = console.is_terminal and not quiet
     columns = (
-        TextColumn("{task.description}"),
+        TextColumn("{task.description}", markup=False),
         BarColumn(),
         MofNCompleteColumn(),
         TimeElapsedColumn(),
     )
     with Progress(*columns, console=console, disable=not shown) as progress:
-        text = f"{header.suite} {header.player}"
+        text = clean(f"{header.suite} {header.player}")
         bar = progress.add_task(text, total=total, completed=len(evaluation.records()))
         won = 0
         for records in evaluation.run():

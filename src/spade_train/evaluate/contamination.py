@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from spade_envs.gates.contamination import check_contamination
 from spade_envs.store import EnvStore
@@ -11,24 +12,35 @@ from spade_envs.types import GateResult, Record
 from spade_train.suites.base import Fault, Suite
 
 
-def opening_texts(suite: Suite, *, limit: int | None = None) -> tuple[str, ...]:
-    """Return what a user says first in each task of a suite, each text once.
+@dataclass(frozen=True, slots=True)
+class Openings:
+    """What a benchmark asks."""
 
-    Tasks that cannot be opened are left out.
+    texts: tuple[str, ...]
+    """What a user says first, each text once."""
+    unopened: int
+    """Tasks that could not be opened, so that nothing is known of them."""
+
+
+def openings(suite: Suite, *, limit: int | None = None) -> Openings:
+    """Return what a user says first in each task of a suite.
 
     Args:
         suite: the benchmark.
         limit: its first so many tasks; None for all.
     """
     texts: dict[str, None] = {}
+    unopened = 0
     for task in suite.tasks()[:limit]:
         session = suite.open(task, seed=0)
-        if not isinstance(session, Fault):
-            said = [each.content for each in session.messages if each.role == "user"]
-            texts["\n".join(said)] = None
-            session.close()
+        if isinstance(session, Fault):
+            unopened += 1
+            continue
+        said = [each.content for each in session.messages if each.role == "user"]
+        texts["\n".join(said)] = None
+        session.close()
     texts.pop("", None)
-    return tuple(texts)
+    return Openings(tuple(texts), unopened)
 
 
 def contaminations(store: EnvStore, texts: tuple[str, ...]) -> Iterator[tuple[Record, GateResult]]:
