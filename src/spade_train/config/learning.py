@@ -58,7 +58,7 @@ class Evaluation(Section):
     interval: Count = 0
     """Updates between evaluations; 0 evaluates at the end only."""
     episodes: Count = 1000
-    """Episodes of one evaluation; 0 evaluates never."""
+    """Episodes of one evaluation; 0 plays none, and `suites` all the same."""
     seed: Count = 1_000_003
     """First seed of the held-out instances."""
     source: Text = Field(default="starter", min_length=1)
