@@ -21,6 +21,7 @@ from spade_envs.types import Json, Message
 from spade_train.suites.acebench import WHAT, checker, constants, lines
 from spade_train.suites.base import Decoding, Said, Score, Task
 from spade_train.suites.calls import Call, parse_calls, random_call, told
+from spade_train.suites.questions import listed
 
 NORMAL = (
     "single_turn_single_function",
@@ -56,7 +57,7 @@ def suite(*, path: str, categories: Sequence[str] | str = ()) -> AceBench:
     Raises:
         ConfigError: the path holds something else, or there is no such category.
     """
-    named = categories.split(",") if isinstance(categories, str) else list(categories)
+    named = listed(categories, "categories")
     groups = {"normal": NORMAL, "special": SPECIAL}
     wanted = [
         c for each in named if each.strip() for c in groups.get(each.strip(), (each.strip(),))

@@ -23,6 +23,7 @@ from spade_envs.errors import ConfigError
 from spade_envs.types import Json, Message
 from spade_train.suites.base import Decoding, Said, Score, Task
 from spade_train.suites.calls import Call, as_reply, parse_calls, random_call, rendered
+from spade_train.suites.questions import listed
 
 CATEGORIES = ("base", "miss_func", "miss_param", "long_context")
 _OURS = 1
@@ -47,11 +48,11 @@ def suite(*, categories: Sequence[str] | str = CATEGORIES) -> BfclMultiTurn:
     Raises:
         ConfigError: no such category.
     """
-    named = categories.split(",") if isinstance(categories, str) else list(categories)
+    named = listed(categories, "categories")
     chosen = tuple(each.strip() for each in named)
     if not chosen or (unknown := set(chosen) - set(CATEGORIES)):
-        listed = ", ".join(sorted(unknown)) if chosen else "none"
-        raise ConfigError(f"BFCL category {listed}: known are {', '.join(CATEGORIES)}")
+        told = ", ".join(sorted(unknown)) if chosen else "none"
+        raise ConfigError(f"BFCL category {told}: known are {', '.join(CATEGORIES)}")
     return BfclMultiTurn(chosen)
 
 

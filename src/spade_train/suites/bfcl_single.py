@@ -21,6 +21,7 @@ from spade_train.suites.base import Decoding, Said, Score, Task
 from spade_train.suites.bfcl import home, lines, order, system_prompt
 from spade_train.suites.bfcl_ast import Checker, Language, as_written
 from spade_train.suites.calls import random_call, told
+from spade_train.suites.questions import listed
 from spade_train.suites.single import Question, SingleSession
 
 NON_LIVE = (
@@ -61,7 +62,7 @@ def suite(*, categories: Sequence[str] | str = ()) -> BfclSingleTurn:
     Raises:
         ConfigError: no such category, or it needs a parser that is not installed.
     """
-    named = categories.split(",") if isinstance(categories, str) else list(categories)
+    named = listed(categories, "categories")
     wanted = [each.strip() for each in named if each.strip()]
     groups = {"non_live": NON_LIVE, "live": LIVE}
     chosen = [c for each in wanted for c in groups.get(each, (each,))]

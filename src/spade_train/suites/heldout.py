@@ -60,6 +60,8 @@ def heldout(
     wanted = [levels] if isinstance(levels, int) else levels
     asked = [ids] if isinstance(ids, str) else ids
     _check(asked, wanted, hint, instances, seed)
+    if not isinstance(store, str | None):
+        raise ConfigError(f"store must be a folder as text, not {store!r}; write ./{store}")
     opened = open_store(starter_path() if store == "starter" else store)
     records = [opened.get(each) for each in asked] if asked else opened.records()
     records = list({each.digest: each for each in records if each.withdrawn is None}.values())

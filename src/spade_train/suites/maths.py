@@ -62,8 +62,11 @@ def aime(*, years: Sequence[int] | int | str = (24, 25)) -> Maths:
     Raises:
         ConfigError: another year, or the wheel is not there.
     """
-    named = years.split(",") if isinstance(years, str) else years
-    wanted = [int(named)] if isinstance(named, int) else [int(each) for each in named]
+    named = [str(years)] if isinstance(years, int) else years
+    try:
+        wanted = [int(each) for each in (named.split(",") if isinstance(named, str) else named)]
+    except (TypeError, ValueError):
+        raise ConfigError(f"years must be numbers such as 24,25, not {years!r}") from None
     groups = [f"aime-{year % 100}" for year in wanted]
     if unknown := sorted(set(groups) - {"aime-24", "aime-25"}):
         raise ConfigError(f"the wheel has aime-24 and aime-25; {unknown[0]} needs a file")

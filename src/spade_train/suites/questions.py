@@ -37,7 +37,10 @@ def read_rows(path: str | Path) -> list[Mapping[str, Json]]:
 def _rows(file: Path, text: str) -> list[Mapping[str, Json]]:
     kind = file.suffix.lower()
     if kind == ".csv":
-        return [dict(row) for row in csv.DictReader(io.StringIO(text))]
+        try:
+            return [dict(row) for row in csv.DictReader(io.StringIO(text))]
+        except csv.Error as error:
+            raise ConfigError(f"{file} is not CSV: {error}") from error
     if kind == ".json":
         found = _parsed(text, str(file))
         if not isinstance(found, list):
@@ -74,6 +77,23 @@ def text_of(row: Mapping[str, Json], names: Sequence[str], where: str) -> str:
                 return text
             break
     raise ConfigError(f"{where}: needs {' or '.join(names)}")
+
+
+def listed(given: Json, name: str) -> list[str]:
+    """Return the names in a setting: a list of texts, or one text with commas between them.
+
+    Args:
+        given: its value.
+        name: of the setting, for the error.
+
+    Raises:
+        ConfigError: it is something else.
+    """
+    if isinstance(given, str):
+        return given.split(",")
+    if isinstance(given, list | tuple) and all(isinstance(each, str) for each in given):
+        return list(given)
+    raise ConfigError(f"{name} must be names with commas between them, not {given!r}")
 
 
 def unique(names: Sequence[str], where: str) -> None:

@@ -29,6 +29,7 @@ from spade_envs.types import Json
 from spade_train.suites.base import Decoding, Fault, Said, Score, Task
 from spade_train.suites.evaluating import EVALUATING, harmless
 from spade_train.suites.judge import Judge, library_sandbox
+from spade_train.suites.questions import listed
 from spade_train.suites.single import (
     MAX_ANSWER_CHARACTERS,
     Question,
@@ -101,7 +102,7 @@ def suite(
     """
     if type(episodes) is not int or not 1 <= episodes <= SIZE:
         raise ConfigError(f"episodes must be a whole number in [1, {SIZE}], not {episodes!r}")
-    named = datasets.split(",") if isinstance(datasets, str) else list(datasets)
+    named = listed(datasets, "datasets")
     wanted = [each.strip() for each in named if each.strip()]
     rows = [(b, name, given) for b, held in hard().items() for name, given in held.items()]
     if unknown := sorted(set(wanted) - {name for _, name, _ in rows}):
@@ -264,6 +265,8 @@ def _version(folder: Path) -> str:
 
 
 def _cache(given: str | None) -> Path | None:
+    if given is not None and not isinstance(given, str):
+        raise ConfigError(f"cache must be a folder as text or none, not {given!r}")
     if given == "none":
         return None
     if given:

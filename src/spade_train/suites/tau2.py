@@ -19,6 +19,7 @@ from typing import Any
 from spade_envs.errors import ConfigError
 from spade_envs.types import Json
 from spade_train.suites.base import Decoding, Task
+from spade_train.suites.questions import listed
 from spade_train.suites.tau2_session import MAX_ERRORS, MAX_STEPS, TauSession
 from spade_train.suites.tau2_user import ModelledUser, ScriptedUser, TauUser
 from spade_train.suites.users import SCRIPTED, ModelUser, label_of, open_user
@@ -57,7 +58,7 @@ def suite(
     Raises:
         ConfigError: no such domain, split or user.
     """
-    named = domains.split(",") if isinstance(domains, str) else list(domains)
+    named = listed(domains, "domains")
     chosen = [each.strip() for each in named]
     unknown = sorted(set(chosen) - set(DOMAINS))
     if unknown or not chosen:

@@ -79,6 +79,7 @@ def test_faults_end_with_1(tmp_path):
         (["eval", "--suite", SUITE, "--policy", "nobody"], 2, "no model 'nobody'"),
         (["eval", "--suite", "heldout", "--set", "levles=1"], 2, "no setting 'levles'"),
         (["eval", "--suite", "heldout", "--set", "store=nowhere"], 2, "nowhere"),
+        (["eval", "--suite", "heldout", "--set", "store=5"], 2, "store must be a folder"),
         (["eval", "--suite", "heldout", "--set", "hint=3"], 2, "hint must be true or false"),
         (["eval", "--suite", SUITE, "--policy", "nano", "--dtype", "float32"], 2, "leave it out"),
         (["table", "."], 2, "holds no evaluation"),

@@ -5,7 +5,10 @@ import pytest
 
 from spade_envs.errors import ConfigError
 from spade_train.suites.base import Suite
+from spade_train.suites.bfcl import suite as bfcl
 from spade_train.suites.choices import gpqa_diamond, letter_of
+from spade_train.suites.maths import aime
+from spade_train.suites.questions import listed, read_rows
 
 CSV = """\
 Record ID,Question,Correct Answer,Incorrect Answer 1,Incorrect Answer 2,Incorrect Answer 3,\
@@ -100,3 +103,20 @@ def test_options_may_stand_in_a_list_or_in_the_question(tmp_path):
 def test_rows_that_are_not_as_described_are_refused(tmp_path, row, told):
     with pytest.raises(ConfigError, match=told):
         opened(tmp_path, "q.jsonl", json.dumps(row))
+
+
+def test_a_setting_of_another_kind_is_told():
+    assert listed("a,b", "games") == listed(["a", "b"], "games") == ["a", "b"]
+    for wrong in (5, None, {"a": 1}, [1]):
+        with pytest.raises(ConfigError, match="categories must be names"):
+            bfcl(categories=wrong)
+    for wrong in ("x", None, [[24]], 1.5):
+        with pytest.raises(ConfigError, match="years must be numbers"):
+            aime(years=wrong)
+
+
+def test_a_field_that_csv_cannot_hold_is_told(tmp_path):
+    file = tmp_path / "long.csv"
+    file.write_text(f"question,answer\n{'x' * 200_000},A\n")
+    with pytest.raises(ConfigError, match="is not CSV"):
+        read_rows(file)
