@@ -120,9 +120,7 @@ def test_the_longest_prompt_fits_and_keeps_its_parents(mode, skill):
 def test_what_fits_is_left_alone_and_what_cannot_is_named():
     brief = brief_of("game", Skill.OPTIMIZATION)
     assert fit(brief) is brief
-    with pytest.raises(
-        ConfigError, match=r"--prompt-tokens\) or take shorter parents"
-    ):
+    with pytest.raises(ConfigError, match=r"--prompt-tokens\) or take shorter parents"):
         fit(brief, 500)
 
 
