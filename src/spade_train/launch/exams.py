@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 
@@ -64,7 +65,9 @@ class Exams:
             summary = summarize(evaluation.header, evaluation.records())
             figures = {key: summary.overall}
             if len(summary.groups) > 1:
-                figures |= {f"{key}/{group}": each for group, each in summary.groups.items()}
+                figures |= {
+                    f"{key}/{metric_name(group)}": each for group, each in summary.groups.items()
+                }
             found |= {k: each.success for k, each in figures.items() if each.success is not None}
             if summary.overall.faults:
                 found[f"{key}/faults"] = float(summary.overall.faults)
@@ -83,3 +86,8 @@ class Exams:
         """Close the benchmarks."""
         for suite in self._suites:
             suite.close()
+
+
+def metric_name(group: str) -> str:
+    """Return a group's name as a metric bears it: `Level 0` is `level-0`."""
+    return re.sub(r"[^a-z0-9_.]+", "-", group.lower()).strip("-.") or "other"

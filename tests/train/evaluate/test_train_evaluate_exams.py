@@ -3,7 +3,8 @@ import pytest
 from spade_envs.errors import ConfigError
 from spade_envs.types import Completion
 from spade_train.config import resolve
-from spade_train.launch.exams import Exams
+from spade_train.launch.exams import Exams, metric_name
+from spade_train.runs.records import Metrics
 from spade_train.suites.registry import open_spec, read_settings
 from train.suites.sums import solve
 
@@ -74,3 +75,18 @@ def test_settings_are_read_as_json_where_they_are():
         "kiln-schedule",
     }
     suite.close()
+
+
+@pytest.mark.parametrize(
+    ("group", "name"),
+    [
+        ("level 0", "level-0"),
+        ("Reasoning Gym (hard)", "reasoning-gym-hard"),
+        ("miss_func", "miss_func"),
+        ("AIME-24.", "aime-24"),
+        ("大", "other"),
+    ],
+)
+def test_every_group_is_a_metric_that_a_run_can_keep(tmp_path, group, name):
+    assert metric_name(group) == name
+    Metrics(tmp_path / "metrics.jsonl").log(0, {f"eval/suite/sums/{name}": 0.5})
