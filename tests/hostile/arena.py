@@ -274,7 +274,7 @@ class Arena:
         assert zygote is not None
         assert zygote.alive
         # Left are the zygote's two processes and the neighbour's worker.
-        deadline = time.monotonic() + 3
+        deadline = time.monotonic() + 60
         while len(left := descendants(zygote.pid)) > 2:
             assert time.monotonic() < deadline, f"processes are left: {left}"
             time.sleep(0.01)
