@@ -301,5 +301,6 @@ def test_killed_writers_lose_at_most_the_line_under_way(root):
     assert figures.success == 0.5
     assert reader.passed_over == 0
     for path in (root / "ledger").iterdir():
-        for line in path.read_bytes().splitlines():
+        *whole, _under_way = path.read_bytes().split(b"\n")
+        for line in whole:
             assert json.loads(line)["digest"] == ONE
