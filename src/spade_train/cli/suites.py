@@ -13,7 +13,10 @@ import click
 @click.option("--json", "as_json", is_flag=True, help="Print JSON in place of the table.")
 @click.pass_context
 def suites_command(ctx: click.Context, as_json: bool) -> None:
-    """List the benchmarks that `spade-train eval` knows, and whether each can be played here."""
+    """List the benchmarks that `spade-train eval` knows, and whether each can be played here.
+
+    `ready` is played as it is, `needs path` with `--set path=...`, `missing` must be installed.
+    """
     from spade_train.suites.registry import SUITES, readiness
 
     if ctx.invoked_subcommand is not None:
@@ -25,6 +28,7 @@ def suites_command(ctx: click.Context, as_json: bool) -> None:
             {
                 "name": name,
                 "ready": found.ready,
+                "state": found.state,
                 "about": entry.about,
                 "mend": found.mend,
                 "settings": dict(entry.settings),
@@ -33,12 +37,11 @@ def suites_command(ctx: click.Context, as_json: bool) -> None:
     if as_json:
         click.echo(json.dumps(rows, indent=2))
         return
-    width = max((len(str(row["name"])) for row in rows), default=0)
+    width, wide = (max(len(str(row[key])) for row in rows) for key in ("name", "state"))
     for row in rows:
-        state = "ready" if row["ready"] else "missing"
-        click.echo(f"{row['name']:<{width}}  {state:<7}  {row['about']}")
+        click.echo(f"{row['name']:<{width}}  {row['state']:<{wide}}  {row['about']}")
         if row["mend"]:
-            click.echo(f"{'':<{width}}           {row['mend']}")
+            click.echo(f"{'':<{width}}  {'':<{wide}}  {row['mend']}")
     click.echo("Settings of one: spade-train suites show NAME", err=True)
 
 

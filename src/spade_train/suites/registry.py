@@ -200,8 +200,18 @@ class Ready:
     """Whether a suite can be opened here."""
 
     ready: bool
+    """Whether all that it imports is installed."""
     mend: str = ""
     """What to do if not, or what must still be named with `--set`."""
+    needs: str = ""
+    """The setting that must be given in any case; empty if it can be played without."""
+
+    @property
+    def state(self) -> str:
+        """`ready` to be played as it is, `needs` and the setting to give, or `missing`."""
+        if not self.ready:
+            return "missing"
+        return f"needs {self.needs}" if self.needs else "ready"
 
 
 def packages_of(name: str) -> Path:
@@ -236,11 +246,11 @@ def readiness(name: str) -> Ready:
     entry = entry_of(name)
     places = [str(packages_of(name)), *sys.path]
     missing = [each for each in entry.modules if PathFinder.find_spec(each, places) is None]
+    give = f"--set {entry.path}=PATH ({entry.get})" if entry.path else ""
     if missing:
-        return Ready(False, f"run: spade-train suites install {name}")
-    if entry.path:
-        return Ready(True, f"--set {entry.path}=PATH ({entry.get})")
-    return Ready(True)
+        install = f"run: spade-train suites install {name}"
+        return Ready(False, f"{install}, then give {give}" if give else install, entry.path)
+    return Ready(True, give, entry.path)
 
 
 def open_suite(name: str, settings: Mapping[str, Json] | None = None, *, workers: int = 1) -> Suite:

@@ -1,11 +1,13 @@
 import json
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from click.testing import CliRunner
 
 from spade_train.cli import main
+from spade_train.suites.registry import readiness
 
 SUITE = "train.suites.sums:make"
 POLICY = "python:train.suites.sums:solve"
@@ -99,6 +101,27 @@ def test_suites_are_listed():
     assert "store" in by_name["heldout"]["settings"]
     assert "--set store=..." in call("suites", "show", "heldout").output
     assert call("suites", "show", "nope").exit_code == 2
+
+
+def test_a_suite_that_still_needs_a_file_of_the_users_does_not_say_ready():
+    found = {each["name"]: each for each in json.loads(call("suites", "--json").stdout)}
+    assert found["heldout"]["state"] == "ready"
+    exam = found["gpqa-diamond"]  # nothing to install
+    assert (exam["ready"], exam["state"]) == (True, "needs path")
+    assert exam["mend"].startswith("--set path=PATH (")
+    lines = call("suites").stdout.splitlines()
+    (shown,) = (line for line in lines if line.startswith("gpqa-diamond"))
+    assert shown.split()[1:3] == ["needs", "path"]
+    assert exam["mend"] in lines[lines.index(shown) + 1]
+
+
+def test_a_suite_that_is_to_be_installed_tells_of_the_file_too(monkeypatch):
+    nothing = SimpleNamespace(find_spec=lambda *_: None)
+    monkeypatch.setattr("spade_train.suites.registry.PathFinder", nothing)
+    found = readiness("gsm8k")
+    assert (found.ready, found.state) == (False, "missing")
+    assert found.mend.startswith("run: spade-train suites install gsm8k, then give --set path=PATH")
+    assert readiness("gem").mend == "run: spade-train suites install gem"
 
 
 OWN = """
