@@ -12,6 +12,7 @@ import click
 
 if TYPE_CHECKING:
     from spade_train.evaluate.compare import Difference
+    from spade_train.evaluate.summary import Summary
     from spade_train.evaluate.table import Table
 
 
@@ -45,7 +46,7 @@ def table_command(
     """Print tables of what `spade-train eval` left in some folders.
 
     Every table shows oracle and floors below the policies as far as they were played. Exit code 0,
-    2 for wrong usage.
+    2 for wrong usage, such as a layout none of whose columns was played.
     """
     from spade_train.evaluate.records import find_evaluations
     from spade_train.evaluate.summary import read_summary
@@ -85,20 +86,35 @@ def table_command(
         click.echo(_difference_table(differences))
 
 
-def _layouts(found: Sequence[object], layout: str) -> list[Table]:
+def _layouts(summaries: Sequence[Summary], layout: str) -> list[Table]:
+    from spade_envs.errors import ConfigError
     from spade_train.evaluate.layouts import LAYOUTS
-    from spade_train.evaluate.summary import Summary
     from spade_train.evaluate.table import by_layout
 
-    summaries = [each for each in found if isinstance(each, Summary)]
     tables = []
     for name, each in LAYOUTS.items():
         made = by_layout(summaries, each)
         if layout == name and not made.rows:
-            click.echo(f"nothing there belongs to a column of {name}", err=True)
+            raise ConfigError(_unfilled(name, made.columns, summaries))
         if layout == name or (layout == "all" and made.rows):
             tables.append(made)
     return tables
+
+
+def _unfilled(layout: str, columns: Sequence[str], found: Sequence[Summary]) -> str:
+    """Return the error of a layout that nothing belongs to: what it wants, and what is there."""
+    from spade_envs.reports.visible import clean
+
+    scored: dict[str, dict[str, None]] = {}
+    for each in found:
+        groups = [name for name, figures in each.groups.items() if figures.success is not None]
+        scored.setdefault(each.header.suite, {}).update(dict.fromkeys(groups))
+    there = [f"{suite} ({', '.join(groups) or 'no score'})" for suite, groups in scored.items()]
+    return (
+        f"nothing there fills a column of --layout {layout}, which are {', '.join(columns)}; "
+        f"found: {clean(', '.join(there)) or 'no finished attempt'}; play one of its benchmarks "
+        "with spade-train eval, or print --layout suites"
+    )
 
 
 def _differences(places: Sequence[Path], against: str) -> list[tuple[str, Difference]]:

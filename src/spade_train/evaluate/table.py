@@ -72,7 +72,8 @@ def by_layout(found: Sequence[Summary], layout: Layout) -> Table:
     """Return the table of a layout; a cell is empty where nothing was measured.
 
     Where a player has several evaluations of a column (other settings or decoding), the one with
-    the most attempts counts, and a note says so.
+    the most attempts counts, and a note says so. There is no average if no column of it was filled,
+    and there are no rows if nothing belongs to the layout.
     """
     notes: dict[str, None] = {}
     rows = []
@@ -90,17 +91,21 @@ def by_layout(found: Sequence[Summary], layout: Layout) -> Table:
     ]
     averages = [n for n in filled if layout.columns[n].averaged]
     done = tuple(
-        Row(name=player, kind=kind_of(player), cells=(*cells, _average(cells, averages)))
+        Row(
+            name=player,
+            kind=kind_of(player),
+            cells=(*cells, _average(cells, averages)) if averages else tuple(cells),
+        )
         for player, cells in rows
     )
-    title = f"Average of {len(averages)}"
-    if len(averages) < sum(column.averaged for column in layout.columns):
+    title = [f"Average of {len(averages)}"] if averages else []
+    if 0 < len(averages) < sum(column.averaged for column in layout.columns):
         notes[f"The average is over the {len(averages)} columns that a policy was measured in."] = (
             None
         )
     return Table(
         title=layout.title,
-        columns=(*columns, title),
+        columns=(*columns, *title),
         rows=done,
         notes=(*notes, _brackets()),
     )
@@ -250,7 +255,7 @@ def _column_cell(own: Sequence[Summary], column: Column, notes: dict[str, None])
 
 def _average(cells: Sequence[Cell | None], columns: Sequence[int]) -> Cell | None:
     chosen = [cells[n] for n in columns]
-    if not chosen or not all(chosen):
+    if not all(chosen):
         return None
     return Cell(success=sum(each.success for each in chosen if each is not None) / len(chosen))
 
@@ -290,7 +295,7 @@ def _text(cell: Cell | None) -> str:
 def _tex_cell(cell: Cell | None) -> str:
     if cell is None:
         return "--"
-    text = f"{100 * cell.success:.1f}"
+    text = f"{100 * cell.success:.1f}" + (r"\textsuperscript{*}" if cell.note else "")
     if cell.low is not None and cell.high is not None:
         text += rf" {{\scriptsize [{100 * cell.low:.1f}, {100 * cell.high:.1f}]}}"
     return text
@@ -314,6 +319,7 @@ def escaped(text: str) -> str:
 
 _TEX = {
     **{c: f"\\{c}" for c in "&%$#_{}"},
+    **{c: f"{{{c}}}" for c in "*["},  # at the head of a row they would belong to the \\ before it
     "~": r"\textasciitilde{}",
     "^": r"\textasciicircum{}",
     "\\": r"\textbackslash{}",

@@ -165,7 +165,23 @@ def test_functions_of_the_current_folder_play(tmp_path, monkeypatch):
     assert f"no attempt in {begun.parent} is finished" in table.stderr
     assert "| empty |" not in table.stdout
     assert "| mine |" in table.stdout
-    assert "belongs to a column" in call("table", "evals", "--layout", "reasoning").stderr
+
+
+def test_a_layout_that_nothing_belongs_to_is_told_with_what_is_there(tmp_path):
+    call("eval", "--suite", SUITE, "--set", "count=1", "--policy", POLICY, "--out", tmp_path)
+    for options in ((), ("--json",), ("--html", tmp_path / "page.html")):
+        found = call("table", tmp_path, "--layout", "reasoning", *options)
+        assert (found.exit_code, found.stdout) == (2, "")
+        (line,) = found.stderr.splitlines()
+        assert "--layout reasoning, which are AIME-25, AIME-26, GPQA-Diamond," in line
+        assert "RG:Logic; found: sums (large); play one" in line
+    assert not (tmp_path / "page.html").exists()
+    for records in tmp_path.rglob("records.jsonl"):
+        records.write_text("")
+    found = call("table", tmp_path, "--layout", "tool-use")
+    assert found.exit_code == 2
+    assert "BFCL-v4 non-live" in found.stderr
+    assert "found: no finished attempt;" in found.stderr
 
 
 @pytest.mark.parametrize(

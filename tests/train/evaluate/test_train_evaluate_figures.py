@@ -189,6 +189,9 @@ def test_single_turn_bfcl_is_weighted_as_upstream():
     assert cells["BFCL-v4 non-live"].success == pytest.approx((0.5 + 1 + 1 + 0) / 4)
     assert cells["BFCL-v4 live"].success == pytest.approx((1053 + 12) / 1351)
     assert cells["BFCL-v4 irrelevance"].success == pytest.approx(0.75)
+    assert table.columns[-1] == "ACEBench"  # no average of nothing: none of these is in it
+    assert len(cells) == len(table.columns) == len(table.rows[0].cells)
+    assert not any("average" in note for note in table.notes)
     del wins["simple_java"]
     table = by_layout([summary("m", wins, suite="bfcl-single-turn")], LAYOUTS["tool-use"])
     assert table.rows[0].cells[table.columns.index("BFCL-v4 non-live")] is None
@@ -254,6 +257,23 @@ def test_names_make_no_picture_and_no_link():
     text = markdown(table)
     assert r"| !\[x\](http://other/x.png) \[y\] \*z\* \`w\` |" in text
     assert " [20.7, 100.0] |" in text
+
+
+def test_every_form_marks_a_figure_with_something_to_know():
+    wins = {"a": [[1]], "b": [[0]]}
+    (table,) = by_suite([summary("part", wins, limit=3), summary("whole", wins, tasks=2)])
+    part, whole = latex(table).splitlines()[-4:-2]
+    ends = r"{\scriptsize [9.5, 90.5]}"
+    assert part.endswith(rf"& 50.0\textsuperscript{{*}} {ends} \\")
+    assert whole.endswith(rf"& 50.0 {ends} \\")
+    assert "50.0* [9.5, 90.5]" in markdown(table)
+    assert "% part, 2 results: 2 of 3 attempts so far." in latex(table).splitlines()
+
+
+def test_names_do_not_act_on_the_row_before_in_latex():
+    (table,) = by_suite([summary(name, {"a": [[1]], "b": [[1]]}) for name in ("*", "[9cm]", "x")])
+    rows = latex(table).splitlines()
+    assert [row[:7] for row in rows if row.endswith(r"\\")][1:] == ["{*} & 1", "{[}9cm]", "x & 100"]
 
 
 def test_a_page_has_curves_over_checkpoints():
