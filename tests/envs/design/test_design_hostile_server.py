@@ -4,61 +4,21 @@ import contextlib
 import json
 import socket
 import threading
-import time
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import SimpleNamespace
 
 import httpx2
 import pytest
 
 from envs.design import chat_server
+from envs.design.any_server import JSON, drip, flood, sending
 from spade_envs.design.clients import bounds, open_policy
 from spade_envs.design.clients.replies import NoReply
 from spade_envs.errors import ClientError, ConfigError
 from spade_envs.types import Message
 
 CHAT = (Message("user", "u"),)
-JSON, EVENTS = "application/json", "text/event-stream"
-
-
-@contextmanager
-def sending(kind, pieces, headers=()):
-    """Give the URL of a server that answers everything with these bytes, a pause before each."""
-    closing = threading.Event()
-
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self):
-            self.rfile.read(int(self.headers.get("Content-Length", 0)))
-            self.send_response(200)
-            self.send_header("Content-Type", kind)
-            for name, value in headers:
-                self.send_header(name, value)
-            self.end_headers()
-            try:
-                for piece in pieces:
-                    if closing.is_set():
-                        return
-                    self.wfile.write(piece)
-            except OSError:
-                pass  # the client has gone
-
-        do_POST = do_GET
-
-        def log_message(self, *args):
-            pass
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    server.daemon_threads = True
-    thread = threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True)
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{server.server_port}/v1"
-    finally:
-        closing.set()
-        server.shutdown()
-        server.server_close()
-        thread.join()
+EVENTS = "text/event-stream"
 
 
 def ask(url, *, stream=True, **settings):
@@ -168,12 +128,6 @@ def test_a_list_of_models_that_is_none(body):
         _ = open_policy(url, max_retries=0).name
 
 
-def drip(byte):
-    while True:
-        time.sleep(0.02)
-        yield byte
-
-
 @pytest.mark.parametrize(
     ("kind", "byte", "stream"),
     [(EVENTS, b": alive\n\n", True), (JSON, b" ", True), (JSON, b" ", False)],
@@ -181,11 +135,6 @@ def drip(byte):
 def test_a_server_that_sends_a_byte_now_and_then_is_given_up(kind, byte, stream):
     with sending(kind, drip(byte)) as url, pytest.raises(ClientError, match="did not end in time"):
         ask(url, stream=stream, timeout_s=0.5)
-
-
-def flood(data):
-    while True:
-        yield data
 
 
 @pytest.mark.parametrize(("kind", "stream"), [(EVENTS, True), (JSON, True), (JSON, False)])

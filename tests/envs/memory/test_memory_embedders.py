@@ -12,10 +12,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from envs.design.any_server import JSON, drip, flood, sending
 from envs.memory.kit_memory import Axes
+from spade_envs.design.clients import bounds
 from spade_envs.errors import ClientError, ConfigError, MissingExtra
 from spade_envs.memory.embedders import HashedEmbedder, fingerprint, make_embedder
 from spade_envs.memory.embedders.base import embed, unit
+from spade_envs.memory.embedders.endpoint import EndpointEmbedder
 
 PINNED = [
     0.2721,
@@ -214,6 +217,64 @@ def test_a_server_that_refuses_or_answers_wrongly_is_an_error(server, wrong):
     server.script += [wrong]
     with pytest.raises(ClientError):
         embedder.embed(["abc", "de"])
+
+
+def reply(*vectors, **item):
+    data = [{"index": n, "embedding": vector} | item for n, vector in enumerate(vectors)]
+    return json.dumps({"object": "list", "data": data}).encode()
+
+
+@pytest.mark.parametrize(
+    ("body", "told"),
+    [
+        (reply([1, 2]), "gave 1 vectors for 2 texts"),
+        (reply(*[[1, 2]] * 3), "gave 3 vectors for 2 texts"),
+        (reply([1, 2], [1, 2], index=0), "numbers its vectors otherwise"),
+        (reply([1, 2], [1, 2], index=[0]), "numbers its vectors otherwise"),
+        (reply([1, 2, 3], [1, 2, 3]), r"of 3 numbers, not 2; .*#MODEL@REVISION"),
+        (reply([1, 2], [1]), "different lengths"),
+        (reply([1, float("nan")], [1, 2]), "not finite"),
+        (reply([1, 1e300], [1, 2]), "not finite"),
+        (reply([1, 10**400], [1, 2]), "OverflowError"),
+        (reply(["1", "2"], ["1", "2"]), "other than vectors of numbers"),
+        (reply("AAAA", "AAAA"), "other than vectors of numbers"),
+        (reply([[1], [2]], [[1], [2]]), "other than vectors of numbers"),
+        (reply(None, None), "other than vectors of numbers"),
+        (b'{"data": "abc"}', "no embeddings; is the URL right"),
+        (b"[1]", "no embeddings; is the URL right"),
+        (b"{", "JSONDecodeError"),
+        (b"[" * 100_000, "RecursionError"),
+    ],
+)
+def test_what_is_no_vector_for_each_text_is_told(body, told):
+    pytest.importorskip("openai")
+    with sending(JSON, [body]) as url:
+        embedder = EndpointEmbedder("m", url, dimension=2)
+        with pytest.raises(ClientError, match=told):
+            embedder.embed(["abc", "de"])
+
+
+@pytest.mark.parametrize("length", [0, 16_385])
+def test_a_server_cannot_name_a_dimension_out_of_range(length):
+    pytest.importorskip("openai")
+    with (
+        sending(JSON, [reply([0.5] * length)]) as url,
+        pytest.raises(ClientError, match=f"{length} numbers; 1 to 16384"),
+    ):
+        EndpointEmbedder("m", url)
+
+
+def test_a_reply_without_an_end_or_in_trickles_is_given_up(monkeypatch):
+    pytest.importorskip("openai")
+    monkeypatch.setattr(bounds, "MAX_REPLY_BYTES", 100_000)
+    for pieces, told in ((flood(b"a" * 10_000), "longer than 100000 bytes"),
+                         (drip(b" "), "did not end in time")):  # fmt: skip
+        with sending(JSON, pieces) as url:
+            embedder = EndpointEmbedder("m", url, dimension=2, timeout_s=0.3)
+            with pytest.raises(ClientError, match=told):
+                embedder.embed(["abc"])
+    with pytest.raises(ConfigError, match="no URL of a server"):
+        make_embedder("http://a:b/v1#m")
 
 
 def test_long_and_empty_and_broken_texts_are_sent_as_something_a_server_takes(server):

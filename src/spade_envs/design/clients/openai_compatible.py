@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-import importlib
-import json
 import logging
 import threading
 import time
@@ -15,10 +12,9 @@ from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
 
 from spade_envs.design.clients.base import CompletionRequest, complete_one
-from spade_envs.design.clients.bounds import Bounds
+from spade_envs.design.clients.connect import broken_replies, connect
 from spade_envs.design.clients.cuts import Cuts
 from spade_envs.design.clients.guided import guide
 from spade_envs.design.clients.pace import Pace
@@ -42,7 +38,6 @@ _log = logging.getLogger(__name__)
 LONGEST_PAUSE_S = 600.0
 """A server that asks for a longer pause is given up."""
 _LONGEST_BACKOFF_S = 60.0
-_CONNECT_TIMEOUT_S = 15.0
 _TRIES_OF_THE_UNKNOWN = 3
 """Where nothing ever answered, the URL is probably wrong, and waiting does not mend it."""
 _MENDS = {
@@ -98,8 +93,6 @@ class OpenAICompatiblePolicy:
     ) -> None:
         if concurrency < 1:
             raise ConfigError(f"concurrency must be >= 1, not {concurrency}")
-        if base_url is not None and not _is_url(base_url):
-            raise ConfigError(f"{base_url!r} is no URL of a server, such as http://HOST:PORT/v1")
         if model is not None and not usable_name(model):
             raise ConfigError(f"{model!r} is no name of a model")
         self._sdk = _sdk()
@@ -112,23 +105,9 @@ class OpenAICompatiblePolicy:
         self._naming = threading.Lock()
         self._reached = False
         silence_s = min(stall_timeout_s, timeout_s) if stream else timeout_s
-        settings: dict[str, Any] = {
-            "base_url": base_url,
-            "timeout": self._sdk.Timeout(silence_s, connect=min(_CONNECT_TIMEOUT_S, silence_s)),
-            "max_retries": 0,
-            "default_headers": {"Accept-Encoding": "identity"},
-        }
-        if client is None:
-            hooks = Bounds(timeout_s).hooks
-            settings["http_client"] = self._sdk.DefaultHttpxClient(event_hooks=hooks)
-        try:
-            self._client = client or self._sdk.OpenAI(api_key=api_key, **settings)
-        except self._sdk.OpenAIError:
-            if base_url is None:
-                raise ConfigError(
-                    "no API key; set OPENAI_API_KEY or give the URL of a server"
-                ) from None
-            self._client = self._sdk.OpenAI(api_key="none", **settings)
+        self._client = client or connect(
+            self._sdk, base_url, api_key, timeout_s=timeout_s, silence_s=silence_s
+        )
 
     @property
     def name(self) -> str:
@@ -203,7 +182,7 @@ class OpenAICompatiblePolicy:
         """Return what `ask` gives, after further tries if need be; `tokens` are taken for each."""
         import tenacity
 
-        broken = _broken()
+        broken = broken_replies()
         backoff = tenacity.wait_random_exponential(multiplier=1.0, max=_LONGEST_BACKOFF_S)
 
         def worth_it(error: BaseException) -> bool:
@@ -268,16 +247,6 @@ class OpenAICompatiblePolicy:
         return ClientError(f"{self._where}: {kind}{text}{tail}")
 
 
-def _broken() -> tuple[type[Exception], ...]:
-    """Return what a reply raises that breaks off while it is read; the SDK wraps no such error."""
-    found: list[type[Exception]] = [NoReply, json.JSONDecodeError, UnicodeDecodeError]
-    found.append(RecursionError)  # of JSON that is nested without end
-    for transport in ("httpx2", "httpx"):  # the former since version 3 of the SDK
-        with contextlib.suppress(ImportError):
-            found.append(importlib.import_module(transport).RequestError)
-    return tuple(found)
-
-
 def _transient(error: BaseException, sdk: Any) -> bool:
     if not isinstance(error, sdk.APIStatusError):
         return isinstance(error, sdk.APIError)  # no connection, no answer in time, or told midway
@@ -306,14 +275,6 @@ def _until(text: str) -> float:
         return (parsedate_to_datetime(text) - datetime.now(UTC)).total_seconds()
     except (ValueError, TypeError):
         return -1.0
-
-
-def _is_url(text: str) -> bool:
-    try:
-        parts = urlsplit(text)
-        return bool(parts.hostname) and parts.port != 0 and text.isprintable() and " " not in text
-    except ValueError:  # of the port or of brackets
-        return False
 
 
 def _sdk() -> Any:

@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from spade_envs.design.clients.connect import broken_replies, connect
+from spade_envs.design.clients.replies import NoReply
 from spade_envs.errors import ClientError, ConfigError, MissingExtra
-from spade_envs.memory.embedders.base import Vectors
+from spade_envs.memory.embedders.base import MAX_DIMENSION, Vectors
 
 if TYPE_CHECKING:
     import openai
@@ -28,14 +30,14 @@ class EndpointEmbedder:
         api_key: the SDK reads OPENAI_API_KEY if None; a server at `base_url` may need none.
         batch: texts in one request, >= 1.
         concurrency: requests in flight at once, >= 1.
-        timeout_s: limit for one request, > 0.
+        timeout_s: limit for one reply, from its request to the last byte, > 0.
         max_retries: SDK retries per request, >= 0.
         max_chars: longer texts are cut, >= 1.
         client: a ready SDK client, to be used as it is.
 
     Raises:
         MissingExtra: the `openai` SDK is not installed.
-        ConfigError: no server and no key is named, or a number is out of range.
+        ConfigError: no server and no key is named, the URL is none, or a number is out of range.
         ClientError: the dimension was asked for in vain.
     """
 
@@ -62,25 +64,11 @@ class EndpointEmbedder:
         self._model, self._revision = model, revision
         self._where = base_url or "the OpenAI server"
         self._batch, self._concurrency, self._max_chars = batch, concurrency, max_chars
-        self._client = client or self._connect(base_url, api_key, timeout_s, max_retries)
-        self._dimension = dimension or self._ask(["dimension"]).shape[1]
-
-    def _connect(
-        self, base_url: str | None, api_key: str | None, timeout_s: float, max_retries: int
-    ) -> openai.OpenAI:
-        def made(key: str | None) -> Any:
-            return self._sdk.OpenAI(
-                base_url=base_url, api_key=key, timeout=timeout_s, max_retries=max_retries
-            )
-
-        try:
-            client: openai.OpenAI = made(api_key)
-        except self._sdk.OpenAIError:
-            if base_url is None:
-                mend = "no API key; set OPENAI_API_KEY or give the URL of a server"
-                raise ConfigError(mend) from None
-            client = made("none")
-        return client
+        self._client = client or connect(
+            self._sdk, base_url, api_key, timeout_s=timeout_s, max_retries=max_retries
+        )
+        self._dimension = dimension or 0  # 0 until it is known
+        self._dimension = self._dimension or self._ask(["dimension"]).shape[1]
 
     @property
     def name(self) -> str:
@@ -101,7 +89,8 @@ class EndpointEmbedder:
         """Return one row per text, float32 of shape (texts, dimension).
 
         Raises:
-            ClientError: the server refused, failed or did not answer in time.
+            ClientError: the server refused, failed, did not answer in time, or answered with
+                something other than one vector of finite numbers per text.
         """
         plain = [text[: self._max_chars].encode("utf-8", "replace").decode() for text in texts]
         starts = range(0, len(plain), self._batch)
@@ -117,16 +106,55 @@ class EndpointEmbedder:
             answer = self._client.embeddings.create(
                 model=self._model, input=asked, encoding_format="float"
             )
-        except self._sdk.OpenAIError as error:
-            text = " ".join(str(error).split())[:300]
-            raise ClientError(f"{self._where}: {type(error).__name__}: {text}") from error
-        rows: dict[int, list[float]] = {item.index: item.embedding for item in answer.data}
-        if sorted(rows) != list(range(len(asked))):
-            raise ClientError(f"{self._where} gave {len(rows)} vectors for {len(asked)} texts")
-        try:
-            return np.array([rows[place] for place in range(len(asked))], dtype=np.float32)
-        except (ValueError, TypeError):
-            raise ClientError(f"{self._where} gave vectors of different lengths") from None
+            return _rows(answer, len(asked), self._dimension)
+        except (self._sdk.OpenAIError, *broken_replies()) as error:
+            raise self._failed(error) from error
+
+    def _failed(self, error: BaseException) -> ClientError:
+        if isinstance(error.__cause__, NoReply):
+            error = error.__cause__
+        text = " ".join(str(error).split())[:300]
+        kind = "" if isinstance(error, NoReply) else f"{type(error).__name__}: "
+        return ClientError(f"{self._where}: {kind}{text}")
+
+
+def _rows(answer: Any, count: int, dimension: int) -> Vectors:
+    """Return the vectors in an answer of the SDK, which checks nothing, in order of the texts.
+
+    Args:
+        answer: of the SDK.
+        count: texts that were asked about.
+        dimension: numbers in a vector; 0 if that is not known yet.
+
+    Raises:
+        NoReply: it holds anything but one finite vector of that length per text.
+    """
+    data = getattr(answer, "data", None)
+    if not isinstance(data, list):
+        raise NoReply("it answered with no embeddings; is the URL right? Most end in /v1")
+    if len(data) != count:
+        raise NoReply(f"it gave {len(data)} vectors for {count} texts")
+    places = [getattr(item, "index", None) for item in data]
+    if not all(type(place) is int for place in places) or set(places) != set(range(count)):
+        raise NoReply("it numbers its vectors otherwise than the texts")
+    found = dict(zip(places, (getattr(item, "embedding", None) for item in data), strict=True))
+    try:
+        rows = np.array([found[place] for place in range(count)])
+    except (ValueError, TypeError):
+        raise NoReply("it gave vectors of different lengths") from None
+    if rows.ndim != 2 or rows.dtype.kind not in "iuf":
+        raise NoReply("it gave something other than vectors of numbers")
+    length = rows.shape[1]
+    if dimension and length != dimension:
+        mend = "if its model is another now, name another revision, as in #MODEL@REVISION"
+        raise NoReply(f"it gave vectors of {length} numbers, not {dimension}; {mend}")
+    if not 1 <= length <= MAX_DIMENSION:
+        raise NoReply(f"it gave vectors of {length} numbers; 1 to {MAX_DIMENSION} can be")
+    with np.errstate(over="ignore"):
+        rows = rows.astype(np.float32)
+    if not np.isfinite(rows).all():
+        raise NoReply("it gave numbers that are not finite")
+    return rows
 
 
 def _sdk() -> Any:
