@@ -46,7 +46,7 @@ def list_command(store: str | None, skill: str | None, withdrawn: bool, as_json:
     rows = [
         (record.id, record.kind, record.levels, record.max_turns, about(record)) for record in found
     ]
-    print_table("", columns, rows)
+    print_table("", columns, rows, spare=columns[:0:-1])
     say(counted(len(found), "environment"))
 
 

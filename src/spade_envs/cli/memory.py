@@ -192,7 +192,8 @@ def _show(memories: list[Memory], found: list[Neighbour], k: int, *, as_json: bo
         (each.record.id, f"{each.similarity:.3f}", _won(played), about(each.record))
         for each, played in zip(shown, plays, strict=True)
     ]
-    print_table("", ("id", "similarity", "won", "skills and summary"), rows)
+    columns = ("id", "similarity", "won", "skills and summary")
+    print_table("", columns, rows, spare=columns[:0:-1])
     total = sum(len(memory) for memory in memories)
     say(f"{len(shown)} of {counted(total, 'environment')}, {memories[0].fingerprint}")
 

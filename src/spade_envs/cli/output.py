@@ -63,11 +63,24 @@ def wants_colour() -> bool:
     return sys.stdout.isatty() and "NO_COLOR" not in os.environ
 
 
-def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
+def print_table(
+    title: str,
+    columns: Sequence[str],
+    rows: Iterable[Sequence[object]],
+    *,
+    spare: Sequence[str] = (),
+) -> None:
     """Print a table to stdout, as wide as the terminal, or 80 columns where there is none.
 
-    With more than `LONG` rows every row is one line, however wide: folding would take minutes, and
-    so long a table is searched rather than read.
+    Ids are copied, so they stay on one line where that can be, and other columns are folded. With
+    more than `LONG` rows every row is one line, however wide: folding would take minutes, and so
+    long a table is searched rather than read.
+
+    Args:
+        title: above the table; empty for none.
+        columns: names; those called `id`, `environment` or `registered as` hold ids.
+        rows: a cell for each column.
+        spare: columns that are left out, the first of them first, where ids had to be folded else.
     """
     rows = list(rows)
     if len(rows) > LONG:
@@ -78,20 +91,44 @@ def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[obje
     from rich.table import Table
     from rich.text import Text
 
-    style = {"box": box.SIMPLE_HEAD, "pad_edge": False, "header_style": "bold"}
-    table = Table(title=title or None, title_justify="left", **style)  # type: ignore[arg-type]
-    for column in columns:
-        table.add_column(column, overflow="fold")
-    for row in rows:
-        table.add_row(*[_cell(value, Text) for value in row])
-
     class Plain(Console):
         def on_broken_pipe(self) -> None:
             """Let the error pass, which rich would make an exit code of its own."""
             raise
 
     width = None if sys.stdout.isatty() or "COLUMNS" in os.environ else PLAIN_WIDTH
-    Plain(no_color=not wants_colour(), width=width, highlight=False).print(table)
+    console = Plain(no_color=not wants_colour(), width=width, highlight=False)
+    cells = [[_cell(value, Text) for value in row] for row in rows]
+    fixed, shown = _layout(columns, cells, spare, console.width)
+    style = {"box": box.SIMPLE_HEAD, "pad_edge": False, "header_style": "bold"}
+    table = Table(title=title or None, title_justify="left", **style)  # type: ignore[arg-type]
+    for place in shown:
+        table.add_column(columns[place], overflow="fold", width=fixed.get(place))
+    for row in cells:
+        table.add_row(*[row[place] for place in shown])
+    console.print(table)
+    if len(shown) < len(columns):
+        gone = ", ".join(name for place, name in enumerate(columns) if place not in shown)
+        say(f"left out for want of room: {gone} (COLUMNS=200 or --json shows all)")
+
+
+def _layout(
+    columns: Sequence[str], cells: Sequence[Sequence[Any]], spare: Sequence[str], width: int
+) -> tuple[dict[int, int], list[int]]:
+    """Return the widths of the columns that hold ids, and the places of the columns to show."""
+    natural = [
+        max([len(name), *(row[place].cell_len for row in cells)])
+        for place, name in enumerate(columns)
+    ]
+    fixed = {place: natural[place] for place, name in enumerate(columns) if name in _OF_IDS}
+    shown, droppable = list(range(len(columns))), list(spare)
+    while True:
+        needed = sum(fixed.get(place, min(natural[place], _LEAST)) for place in shown)
+        if not fixed or needed + _GAP * len(shown) - 1 <= width:
+            return fixed, shown
+        if not droppable:
+            return {}, list(range(len(columns)))
+        shown.remove(columns.index(droppable.pop(0)))
 
 
 def _print_long(title: str, columns: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
@@ -108,6 +145,10 @@ def _one_line(value: object) -> str:
 
 LONG = 2000
 """Most rows of a table whose cells are folded."""
+_OF_IDS = ("id", "environment", "registered as")
+_LEAST = 16
+"""Columns that are left to a cell beside an id, if it needs them."""
+_GAP = 3
 PLAIN_WIDTH = 80
 """Columns of a table that goes into a file or a pipe; `COLUMNS` overrides it."""
 

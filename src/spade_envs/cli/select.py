@@ -197,7 +197,8 @@ def _print(found: Sequence[Choice]) -> None:
         regret = rate(hinted.regret, hinted.regret_interval, signed=True)
         skills = ", ".join(choice.record.skills)
         rows.append((choice.record.id, figures.plays, won, regret, " ".join(hinted.hints), skills))
-    print_table("", ("id", "plays", "won", "regret", "hint", "skills"), rows)
+    columns = ("id", "plays", "won", "regret", "hint", "skills")
+    print_table("", columns, rows, spare=columns[:0:-1])
 
 
 def _document(choice: Choice) -> dict[str, Any]:

@@ -1,6 +1,6 @@
 import pytest
 
-from spade_envs.cli.output import clean
+from spade_envs.cli.output import clean, print_table
 
 
 @pytest.mark.parametrize(
@@ -21,7 +21,7 @@ def test_control_characters_do_not_reach_the_terminal(text, shown):
 
 
 def test_a_long_table_has_a_line_for_each_row_and_every_cell_whole(capsys):
-    from spade_envs.cli.output import LONG, print_table
+    from spade_envs.cli.output import LONG
 
     rows = [
         (f"row {number}", "x" * 200 if number == 7 else "\x1b[2Jy\nz") for number in range(LONG)
@@ -33,3 +33,41 @@ def test_a_long_table_has_a_line_for_each_row_and_every_cell_whole(capsys):
     assert lines[8] == "row 7     " + "x" * 200
     assert lines[1] == "row 0     \\x1b[2Jy z"
     assert lines[-1] == "last      5"
+
+
+LONG_ID = "some-people/" + "a-name-" * 4 + "of-an-environment-v12"
+
+
+@pytest.mark.parametrize(
+    ("width", "shown", "gone"),
+    [
+        (120, ["id", "kind", "levels", "skills and summary"], ""),
+        (98, ["id", "kind", "levels", "skills and summary"], ""),
+        (80, ["id", "kind", "levels"], "skills and summary (COLUMNS"),
+        (70, ["id", "kind"], "levels, skills and summary (COLUMNS"),
+        (63, ["id"], "kind, levels, skills and summary (COLUMNS"),
+    ],
+)
+def test_an_id_stays_on_one_line_and_other_columns_go_first(
+    width, shown, gone, capsys, monkeypatch
+):
+    monkeypatch.setenv("COLUMNS", str(width))
+    columns = ("id", "kind", "levels", "skills and summary")
+    rows = [(LONG_ID, "text", 5, "plans: " + "word " * 30), ("spade/boat-v0", "text", 5, "x")]
+    print_table("", columns, rows, spare=columns[:0:-1])
+    out, err = capsys.readouterr()
+    lines = out.splitlines()
+    heads = [name for name in columns if any(name.split(" ")[-1] in line for line in lines[:3])]
+    assert heads == shown
+    assert sum(LONG_ID in line for line in lines) == 1
+    assert max(map(len, lines)) <= width
+    assert gone in err
+    assert bool(gone) == bool(err)
+
+
+def test_an_id_that_is_wider_than_the_terminal_is_folded_and_nothing_is_lost(capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "40")
+    print_table("", ("id", "note"), [(LONG_ID, "why")])
+    lines = capsys.readouterr().out.splitlines()
+    assert max(map(len, lines)) <= 40
+    assert "".join(line[:33].strip() for line in lines[3:]) == LONG_ID
