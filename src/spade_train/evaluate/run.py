@@ -223,6 +223,10 @@ class Evaluation:
                     self._keep(record, messages, shelf)
                 if ended:
                     yield [record for record, _ in ended]
+        except KeyboardInterrupt:
+            if isinstance(self._suite, IsolatedSuite):
+                self._suite.abort()  # else what follows would wait for calls under way
+            raise
         finally:
             for one in going:
                 one.session.close()

@@ -129,6 +129,11 @@ class IsolatedSuite:
         session = IsolatedSession(child, task.id, seed, self._limits.call_s)
         return session.begin() or session
 
+    def abort(self) -> None:
+        """End the processes for good, under calls of other threads too: these end with faults."""
+        for child in self._children:
+            child.abort()
+
     def close(self) -> None:
         """End the processes."""
         for child in self._children:
@@ -236,6 +241,7 @@ class _Child:
     ) -> None:
         self.lock = threading.Lock()
         self.life = 0
+        self._aborted = False
         self._load = {"factory": factory, "settings": settings}
         self._packages, self._limits = packages, limits
         self._process: subprocess.Popen[bytes] | None = None
@@ -255,8 +261,13 @@ class _Child:
 
     def started(self) -> Json:
         """Start it and load the suite, if it does not run; return what the suite is."""
-        if self._process is None:
+        fresh = self._process is None
+        if fresh and not self._aborted:
             self._spawn()
+        if self._aborted:  # perhaps while it was started
+            self.kill()
+            raise SuiteError("the suite was stopped")
+        if fresh:
             found = self._exchange("load", self._load, self._limits.load_s)
             if "refused" in found:
                 self.kill()
@@ -274,6 +285,14 @@ class _Child:
         """Return the answer, or what went wrong; after a time-out or a crash it does not run."""
         found = self._exchange(op, args, time_s)
         return Fault(op, found["fault"]) if "fault" in found else found["ok"]
+
+    def abort(self) -> None:
+        """End it, now and whenever it is started again; without the lock, from any thread."""
+        self._aborted = True
+        process = self._process
+        if process is not None and process.poll() is None:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
 
     def kill(self) -> None:
         """End it and all that it started."""

@@ -1,4 +1,6 @@
 import json
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import pytest
@@ -7,7 +9,7 @@ from envs.design.chat_server import serving
 from spade_envs.design.clients.openai_compatible import OpenAICompatiblePolicy
 from spade_envs.errors import ClientError, ConfigError
 from spade_envs.types import Completion, Message
-from spade_train.errors import StateError
+from spade_train.errors import StateError, SuiteError
 from spade_train.evaluate.players import PolicyPlayer, function_player, open_player, scripted
 from spade_train.evaluate.records import (
     HEADER,
@@ -20,7 +22,7 @@ from spade_train.evaluate.records import (
 from spade_train.evaluate.run import Evaluation, Plan
 from spade_train.evaluate.summary import read_summary, summarize
 from spade_train.suites.base import Decoding
-from spade_train.suites.worker import Limits, isolated
+from spade_train.suites.worker import IsolatedSession, Limits, _Child, isolated
 from train.suites.sums import make
 
 DECODING = Decoding(samples=2, max_turns=2)
@@ -197,6 +199,53 @@ def test_faults_are_counted_apart_and_only_the_players_are_tried_again(tmp_path)
     assert len(model.requests) == 1
     oracle, _ = played(suite, scripted("oracle"), plan, tmp_path)
     assert figures_of(oracle).unanswered == ("unknown",)
+    suite.close()
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_an_interrupt_waits_for_no_call_under_way(workers, tmp_path, monkeypatch):
+    busy, lines, hangs = [], [], threading.Event()
+    ask, line = IsolatedSession._ask, _Child._line
+
+    def asking(self, op, **args):
+        if op == "reply" and self._task == "hang":
+            busy.append(self._child)
+        return ask(self, op, **args)
+
+    def reading(self, deadline):
+        if self in busy:  # what hangs is asked by now
+            busy.clear()
+            hangs.set()
+            if workers == 1:
+                raise KeyboardInterrupt
+        lines.append(line(self, deadline))
+        return lines[-1]
+
+    class Interrupted(ThreadPoolExecutor):
+        def map(self, act, items):
+            begun = super().map(act, items)
+            if items and isinstance(items[0], tuple) and items[0][0].attempt.task.id == "hang":
+                assert hangs.wait(60)
+                raise KeyboardInterrupt
+            return begun
+
+    monkeypatch.setattr(IsolatedSession, "_ask", asking)
+    monkeypatch.setattr(_Child, "_line", reading)
+    monkeypatch.setattr("spade_train.evaluate.run.ThreadPoolExecutor", Interrupted)
+    limits = Limits(load_s=60, call_s=60)
+    settings = {"count": 2, "broken": ["hang"]}
+    suite = isolated("train.suites.sums:make", settings, limits=limits, workers=workers)
+    plan = Plan(decoding=replace(DECODING, samples=1), live=2)
+    evaluation = Evaluation(suite, scripted("oracle"), plan, tmp_path)
+    rounds = evaluation.run()
+    next(rounds)
+    with pytest.raises(KeyboardInterrupt):
+        next(rounds)
+    assert hangs.is_set()
+    assert None not in lines  # that would be a call that ran into its limit
+    assert {record.task for record in read_records(evaluation.folder)} == {"0", "1"}
+    with pytest.raises(SuiteError, match="stopped"):
+        suite.open(suite.tasks()[0], seed=0)
     suite.close()
 
 
