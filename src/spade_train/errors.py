@@ -3,6 +3,8 @@
     SpadeError (spade_envs.errors)
     ├─ ConfigError [ValueError]     a setting that cannot be used (from spade_envs)
     └─ TrainError                   base of the training package's own errors
+        ├─ CorpusChanged [CorpusError, ValueError]
+        │                           documents changed while a run drew from them
         ├─ DataError [ValueError]   numbers handed to the maths have a wrong shape or range
         ├─ EngineError              a sampling engine that cannot answer
         ├─ HealthError              a run that its health limits stop
@@ -17,11 +19,15 @@ All are picklable: they keep their arguments in `args`.
 
 from __future__ import annotations
 
-from spade_envs.errors import SpadeError
+from spade_envs.errors import CorpusError, SpadeError
 
 
 class TrainError(SpadeError):
     """Base of every error that spade_train raises on purpose."""
+
+
+class CorpusChanged(TrainError, CorpusError):
+    """Raised when documents change during a run: it stops with records and checkpoints kept."""
 
 
 class DataError(TrainError, ValueError):

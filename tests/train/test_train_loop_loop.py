@@ -3,8 +3,9 @@ from collections import Counter
 
 import pytest
 
+from spade_envs.corpus import open_corpus
 from spade_train.batch import Solo, UpdateStats
-from spade_train.errors import HealthError, StateError
+from spade_train.errors import CorpusChanged, HealthError, StateError
 from spade_train.loop.designing import Designing
 from spade_train.loop.state import from_bytes, to_bytes
 from spade_train.types import Role
@@ -174,6 +175,22 @@ def test_too_many_faults_stop_the_run_with_a_clear_message():
     loop, _, _ = make(config(health__max_fault_share=0.2), Solo(), rollouts=rollouts)
     with pytest.raises(HealthError, match=r"broke 12 of 48 episodes of update 0 \(25%"):
         loop.batch(0)
+
+
+def test_a_document_that_changes_stops_the_run_with_its_state_and_the_way_on(tmp_path):
+    text = tmp_path / "ferry.txt"
+    text.write_text("Ferries leave at nine. " * 30)
+    loop, _, _ = make(config(), Solo(), corpus=open_corpus(tmp_path))
+    loop.batch(0)
+    loop.updated(0, UpdateStats())
+    before = to_bytes(loop.state)
+    for change in (lambda: text.write_text("Gone fishing. " * 30), text.unlink):
+        change()
+        with pytest.raises(CorpusChanged, match=r"ferry\.txt has changed .* --resume"):
+            loop.batch(1)
+        assert to_bytes(loop.state) == before
+    text.write_text("Ferries leave at nine. " * 30)
+    assert loop.batch(1) is not None
 
 
 def test_too_few_accepted_programs_stop_the_run():

@@ -31,13 +31,13 @@ def run_command(
 
     SIGTERM and Ctrl-C end the run after the update under way, with a checkpoint to go on from.
 
-    Exit code 0 if it is done, 1 if its health limits stopped it, 2 for wrong usage, 3 if the
-    machinery failed.
+    Exit code 0 if it is done, 1 if its health limits or changed documents stopped it, 2 for wrong
+    usage, 3 if the machinery failed.
     """
     from spade_envs.errors import ConfigError, CorpusError, MissingExtra, NotFound, SpadeError
     from spade_train.cli.progress import Progress
     from spade_train.config import resolve
-    from spade_train.errors import HealthError
+    from spade_train.errors import CorpusChanged, HealthError
     from spade_train.launch import train
     from spade_train.trainer import open_world
 
@@ -52,7 +52,7 @@ def run_command(
     try:
         with Progress(folder, config, shown=not quiet and sys.stderr.isatty()) as progress:
             summary = train(config, folder, resume=resume is not None, watch=progress.show)
-    except HealthError as error:
+    except (HealthError, CorpusChanged) as error:
         click.echo(f"stopped: {error}", err=True)
         sys.exit(FOUND)
     except (ConfigError, CorpusError, MissingExtra, NotFound):

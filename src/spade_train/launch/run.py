@@ -12,7 +12,7 @@ from spade_envs.errors import ConfigError, SpadeError
 from spade_envs.store import EnvStore, open_store, starter_path
 from spade_train.batch import World
 from spade_train.config import Config
-from spade_train.errors import HealthError
+from spade_train.errors import CorpusChanged, HealthError
 from spade_train.launch.book import NoBook, RunBook, Watch
 from spade_train.launch.chosen import chosen
 from spade_train.launch.folder import Opened, open_folder
@@ -49,6 +49,7 @@ def train(
     Raises:
         ConfigError: the configuration or the folder cannot be used.
         HealthError: the run stopped by its limits; its records and checkpoints are kept.
+        CorpusChanged: documents changed meanwhile; records and checkpoints are kept.
         EngineError: the sampling engine failed.
         StateError: a checkpoint or record is damaged, or another process trains in the folder.
     """
@@ -59,9 +60,10 @@ def train(
             stack.enter_context(opened.run)
         try:
             _run(opened, world, interrupts, watch)
-        except HealthError as error:
+        except (HealthError, CorpusChanged) as error:
             if opened.run is not None:
-                opened.run.events.note("stopped", _last(opened), why=f"health: {error}")
+                what = "corpus" if isinstance(error, CorpusChanged) else "health"
+                opened.run.events.note("stopped", _last(opened), why=f"{what}: {error}")
                 write_summary(summarise(opened.path))
             raise
         summary = summarise(opened.path)

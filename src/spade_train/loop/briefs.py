@@ -11,13 +11,20 @@ from spade_envs.corpus import Corpus, Cursor
 from spade_envs.design.brief import CHALLENGES, Challenge, build_brief, derive_seed
 from spade_envs.design.modes import PARENTS, plain_mode, skills_of, tools_of_attempt
 from spade_envs.design.skills import kind_of
+from spade_envs.errors import CorpusError
 from spade_envs.types import Brief, Mode, Parent, Passage, Skill
 from spade_train.config import Config
 from spade_train.curriculum import active_skills, epoch_of
+from spade_train.errors import CorpusChanged
 from spade_train.loop import memory
 from spade_train.loop.ports import Shelf
 from spade_train.loop.state import LoopState
 from spade_train.rollouts.jobs import DesignJob
+
+_MEND = (
+    "put the document back, or leave all as it is now, and go on from the last checkpoint with "
+    "--resume (another corpus gives other passages; a copy that nobody edits stays the same)"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +45,9 @@ class Desk:
             update: number of the update.
             attempt: how often these slots were tried before, >= 0.
             slots: briefs to draw, each with `completions_per_brief` jobs.
+
+        Raises:
+            CorpusChanged: a document is not as it was when the run began.
         """
         designer = self.config.designer
         epoch = epoch_of(update, designer.interval)
@@ -63,6 +73,9 @@ class Desk:
         """Return the jobs by which the untrained designer writes places of a fixed pool.
 
         Skills go round; challenges too, if they are to be even.
+
+        Raises:
+            CorpusChanged: a document is not as it was when the run began.
         """
         skills = self._pool_skills()
         jobs: list[DesignJob] = []
@@ -139,7 +152,10 @@ class Desk:
         cursor = Cursor(
             seed=self.config.corpus.seed, position=position, corpus=self.corpus.fingerprint
         )
-        return self.corpus.draw(cursor)[0]
+        try:
+            return self.corpus.draw(cursor)[0]
+        except CorpusError as error:
+            raise CorpusChanged(f"the corpus changed during the run: {error}; {_MEND}") from error
 
     def _challenge(self, key: str) -> Challenge:
         asked = self.config.designer.challenge

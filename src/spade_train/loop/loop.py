@@ -118,6 +118,7 @@ class Loop:
         Raises:
             StateError: it is not the update that comes next.
             HealthError: the update breaks a limit of the section `health`.
+            CorpusChanged: a document is not as it was when the run began.
         """
         if update != self._state.update:
             raise StateError(f"the loop is at update {self._state.update}, not at {update}")
