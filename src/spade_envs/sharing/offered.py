@@ -28,7 +28,7 @@ from spade_envs.store.layout import (
     version_path,
 )
 from spade_envs.store.read import parse_version
-from spade_envs.trust.incoming import Entry, Listing, sort_listing
+from spade_envs.trust.incoming import POINTER, Entry, Listing, is_pointer, sort_listing
 
 _VERSION = re.compile(rf"{ENVS}/([^/]+)/v([0-9]{{1,9}})/", re.ASCII)
 
@@ -115,6 +115,8 @@ class Offered:
         if env_id in self._lost:
             return self._lost[env_id]
         where = f"{self.remote.label}/{version_path(env_id)}/{MANIFEST}"
+        if is_pointer(self.manifests.get(env_id, b"")):
+            return f"{where} {POINTER}"
         try:
             version = parse_version(self.manifests[env_id], env_id, where)
         except (Corrupt, FormatTooNew, KeyError) as error:
@@ -166,6 +168,8 @@ def look(remote: Remote, reader: Reader, *, must_exist: bool) -> Offered:
             marker = reader.read(MARKER, MAX_TOMBSTONE_BYTES)
         except FileNotFoundError:
             raise RemoteError(f"{remote.label} changed while it was looked at; try again") from None
+        if is_pointer(marker):
+            raise Corrupt(f"{remote.label}/{MARKER} {POINTER}")
         read_model(StoreMarker, marker, f"{remote.label}/{MARKER}")
     elif must_exist:
         raise NotFound(f"there is no envstore at {remote.label} (it has no {MARKER})")

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from spade_envs.manifest.models import Manifest
 
 MAX_SIGNATURE_BYTES = 1 << 16
+POINTER = "is only a Git LFS pointer (`git lfs pull` fetches the file itself)"
+_POINTER_MEND = "run that where it comes from, or ask its publisher to, and share it again"
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,6 +134,14 @@ def sort_listing(entries: Iterable[Entry], limits: Limits = Limits()) -> Listing
     return sorter.listing()
 
 
+def is_pointer(data: bytes) -> bool:
+    """Whether a file is what Git leaves in place of one that Git LFS keeps and nobody fetched.
+
+    Source: https://github.com/git-lfs/git-lfs/blob/main/docs/spec.md
+    """
+    return len(data) < 1024 and data.startswith(b"version https://git-lfs.github.com/spec/")
+
+
 def check_files(
     env_id: EnvId,
     files: Mapping[str, bytes],
@@ -155,6 +165,8 @@ def check_files(
         if len(files[name]) > limits.of(name):
             reason = f"has a {name} of more than {limits.of(name)} bytes"
             return Refused(where, reason, mend)
+        if is_pointer(files[name]):
+            return Refused(where, f"is refused: {name} {POINTER}", _POINTER_MEND)
     try:
         version = open_version(env_id, files)
     except SpadeError as error:

@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from envs.trust.kit import MARKER, Fake, canary, good, pull, tree
-from spade_envs.errors import RemoteError
+from spade_envs.errors import Corrupt, RemoteError
 from spade_envs.ids import EnvId
 from spade_envs.sharing.pull import pull as pull_url
 from spade_envs.store.layout import version_path
@@ -66,6 +66,28 @@ def test_a_sound_version_is_taken():
     found = check_files(MAZE, good())
     assert isinstance(found, Checked)
     assert (found.env_id, found.withdrawn, found.signature) == (MAZE, None, None)
+
+
+POINTER = (
+    b"version https://git-lfs.github.com/spec/v1\n"
+    b"oid sha256:4d7a214614ab2935c943f9e0ff69d22eadbb8f32b1258daaa5e2ca24d17e2393\nsize 12345\n"
+)
+
+
+@pytest.mark.parametrize("name", ["env.py", "report.json", "manifest.json"])
+def test_a_file_that_git_lfs_left_behind_says_how_to_fetch_it(name, store):
+    remote = Fake().put({**good(), name: POINTER}).put(good("fine"), "fine")
+    (told,) = pull(remote, store)
+    assert told.startswith("spade/maze-v0 ")
+    assert f"{name} is only a Git LFS pointer (`git lfs pull`" in told
+    assert [record.id for record in store.records()] == ["spade/fine-v0"]
+
+
+def test_a_store_whose_marker_git_lfs_left_behind_says_so(store):
+    remote = Fake()
+    remote.files["ENVSTORE.json"] = POINTER
+    with pytest.raises(Corrupt, match=r"ENVSTORE\.json is only a Git LFS pointer"):
+        pull(remote, store)
 
 
 def test_a_listing_is_read_no_further_than_the_limit():
