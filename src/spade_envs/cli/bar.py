@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from types import TracebackType
 from typing import Any, Self
 
 
@@ -18,13 +17,8 @@ class Bar:
         self._bar.__enter__()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self._bar.__exit__(kind, error, trace)
+    def __exit__(self, *raised: Any) -> None:
+        self._bar.__exit__(*raised)
 
     def show(self, done: int, total: int) -> None:
         """Show how many versions are done."""
