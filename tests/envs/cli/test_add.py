@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from envs.cli.test_commands import SUMS, run
+from envs.cli.kit import run
+from envs.cli.test_commands import SUMS
 from envs.reports.kit_reports import report
 from envs.store.kit import PROVENANCE, report_of
 from spade_envs import interop

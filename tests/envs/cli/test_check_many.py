@@ -12,7 +12,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
-from envs.cli.test_commands import SUMS, run
+from envs.cli.kit import run
+from envs.cli.test_commands import SUMS
 from spade_envs.cli.output import counted
 
 WRONG = SUMS.replace('self.win("Right.")', "('x', 0.0, True, False, {})")

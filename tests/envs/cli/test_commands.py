@@ -1,13 +1,14 @@
 """Every command, from the outside: what it prints, and its exit code."""
 
 import json
-import os
 import signal
 import subprocess
 import sys
 import time
 
 import pytest
+
+from envs.cli.kit import run
 
 SUMS = '''
 from spade_envs.api import TextEnv, answer_of
@@ -36,17 +37,6 @@ class Sums(TextEnv):
     def solution(self):
         return [f"\\\\boxed{{{self.a + self.b}}}"]
 '''
-
-
-WIDE = {**os.environ, "COLUMNS": "200"}
-
-
-def run(*arguments, cwd=None, text=""):
-    command = [sys.executable, "-m", "spade_envs", *map(str, arguments)]
-    done = subprocess.run(
-        command, capture_output=True, text=True, cwd=cwd, env=WIDE, input=text, check=False
-    )
-    return done.returncode, done.stdout, done.stderr
 
 
 @pytest.fixture(scope="module")

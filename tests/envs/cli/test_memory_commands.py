@@ -1,25 +1,13 @@
 """`search`, `similar`, `map` and `reindex --embedder`, from the outside."""
 
 import json
-import os
-import subprocess
-import sys
 
 import pytest
 
+from envs.cli.kit import run
 from envs.memory.kit_memory import add_about, source_about
 from spade_envs.store import open_store, starter_path
 from spade_envs.store.plays import Plays, PlayWriter
-
-WIDE = {**os.environ, "COLUMNS": "200"}
-
-
-def run(*arguments, **environ):
-    command = [sys.executable, "-m", "spade_envs", *map(str, arguments)]
-    done = subprocess.run(
-        command, capture_output=True, text=True, env={**WIDE, **environ}, check=False
-    )
-    return done.returncode, done.stdout, done.stderr
 
 
 @pytest.fixture(scope="module")

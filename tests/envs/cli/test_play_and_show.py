@@ -6,7 +6,8 @@ from pathlib import Path
 import click
 import pytest
 
-from envs.cli.test_commands import SUMS, run
+from envs.cli.kit import run
+from envs.cli.test_commands import SUMS
 from envs.store.kit import add
 from spade_envs.cli.main import cli
 from spade_envs.gates import GATES_VERSION

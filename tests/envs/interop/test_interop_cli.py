@@ -2,12 +2,10 @@
 
 import hashlib
 import json
-import os
-import subprocess
-import sys
 
 import pytest
 
+from envs.cli.kit import run
 from spade_envs.store import open_store
 
 ECHO = '''
@@ -33,15 +31,6 @@ class EchoEnv:
     def solution(self):
         return self.word[::-1]
 '''
-
-
-WIDE = {**os.environ, "COLUMNS": "200"}
-
-
-def run(*arguments, cwd):
-    command = [sys.executable, "-m", "spade_envs", *map(str, arguments)]
-    done = subprocess.run(command, capture_output=True, text=True, cwd=cwd, env=WIDE, check=False)
-    return done.returncode, done.stdout, done.stderr
 
 
 @pytest.fixture(scope="module")
