@@ -22,7 +22,7 @@ from spade_train.loop.state import LoopState
 from spade_train.rollouts.jobs import DesignJob
 
 _MEND = (
-    "put the document back, or leave all as it is now, and go on from the last checkpoint with "
+    "Put them back, or leave all as it is now, and go on from the last checkpoint with "
     "--resume (another corpus gives other passages; a copy that nobody edits stays the same)"
 )
 
@@ -155,7 +155,8 @@ class Desk:
         try:
             return self.corpus.draw(cursor)[0]
         except CorpusError as error:
-            raise CorpusChanged(f"the corpus changed during the run: {error}; {_MEND}") from error
+            what = str(error).removesuffix("; open the corpus again")
+            raise CorpusChanged(f"documents changed during the run: {what}. {_MEND}") from error
 
     def _challenge(self, key: str) -> Challenge:
         asked = self.config.designer.challenge
