@@ -22,9 +22,10 @@ quickstart: $(VENV)/.ready
 	@echo "environments: $(BIN)/spade-envs list --store $(STORE); $(BIN)/spade-envs play ID --store $(STORE)"
 	$(BIN)/spade-train quickstart --out $(RUN) --minutes $(MINUTES)
 
-# One thread of torch for each of the two processes: more of them wait for one another.
+# Four processes for two processors, since tests wait at times; one thread of torch for each.
 test: $(VENV)/.ready
-	OMP_NUM_THREADS=1 OMP_WAIT_POLICY=PASSIVE $(BIN)/python -m pytest -n 2 --dist loadfile
+	PYTHONDONTWRITEBYTECODE= OMP_NUM_THREADS=1 OMP_WAIT_POLICY=PASSIVE \
+		$(BIN)/python -m pytest -n 4 --dist loadfile --no-loadscope-reorder
 
 # vLLM on the CPU, in an environment of its own: minutes to build, minutes to run.
 test-vllm: $(VENV_VLLM)/.ready

@@ -33,7 +33,15 @@ CLAIMS = {
 }
 
 
-SLOW = {"diversity"}
+SLOW = {
+    "diversity",
+    "stepping",
+    "importing",
+    "async-vector",
+    "corpus",
+    "large-store",
+    "worker-start",
+}
 
 
 @pytest.mark.parametrize(

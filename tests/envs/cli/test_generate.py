@@ -110,7 +110,7 @@ def killed_twice(tmp_path, attempts, delay_s=0.02):
 
 
 def test_killed_and_resumed_twice_loses_and_doubles_nothing(tmp_path):
-    _, outcomes = killed_twice(tmp_path, 40)
+    _, outcomes = killed_twice(tmp_path, 24)
     assert {line["outcome"] for line in outcomes} >= {"refused"}
 
 

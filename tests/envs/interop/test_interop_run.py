@@ -152,7 +152,7 @@ def test_hostile_files_cost_only_themselves(tmp_path):
         (tmp_path / f"bad{number}.py").write_text(code)
     good = open_store(starter_path())
     targets = [*resolve(str(tmp_path)), *resolve(good.records()[0].id, lambda: [good])]
-    found = dict(check_all(targets, jobs=4, depth="quick", deadline_s=10))
+    found = dict(check_all(targets, jobs=4, depth="quick", deadline_s=6))
     assert sorted(found) == list(range(7))
     for number in range(6):
         outcomes = {item.outcome for item in found[number].report.results}
