@@ -11,7 +11,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Protocol, TypeAlias
+from typing import Protocol, TypeAlias, runtime_checkable
 from urllib.parse import urlsplit
 
 from spade_envs.design.brief import derive_seed
@@ -135,8 +135,17 @@ class RulePlayer:
         return [self.rule(ask) for ask in asks]
 
 
+@runtime_checkable
+class TwoRoles(Protocol):
+    """A model that designs when it gets a system message: in a benchmark it is always the agent."""
+
+    def as_agent(self) -> Policy:
+        """Return the same model that acts in every chat."""
+        ...
+
+
 class PolicyPlayer:
-    """A language model that replies by chat.
+    """A language model that replies by chat; one of two roles plays as the agent.
 
     Args:
         policy: the model.
@@ -155,9 +164,12 @@ class PolicyPlayer:
         identity: Mapping[str, Json] | None = None,
         cuts: bool = False,
     ) -> None:
+        role: dict[str, Json] = {}
+        if isinstance(policy, TwoRoles):
+            policy, role = policy.as_agent(), {"role": "agent"}
         self._policy, self.cuts = policy, cuts
         self.name = name or policy.name
-        self.identity: Mapping[str, Json] = {"model": policy.name, **(identity or {})}
+        self.identity: Mapping[str, Json] = {"model": policy.name, **(identity or {}), **role}
 
     def act(self, asks: Sequence[Ask], decoding: Decoding) -> list[Answer]:
         """Return what the model says to each; all are asked together."""

@@ -23,18 +23,22 @@ class NanoDesigner:
     A chat with a system message asks for a design: it reads of it only the skill, kind and
     challenge and a few telling words of the document, and writes one program of the families that
     it was trained on. A chat without one is an episode in which it acts; one that is longer than
-    its window gets an empty answer. A completion is a function of (chat, seed, max_tokens,
-    temperature), alone or in a batch.
+    its window gets an empty answer. `as_agent` acts in every chat. A completion is a function of
+    (chat, seed, max_tokens, temperature), alone or in a batch.
     """
 
-    def __init__(self, weights: Path = WEIGHTS) -> None:
+    def __init__(self, weights: Path = WEIGHTS, *, acts: bool = False) -> None:
         """Name the folder of the weights; they are loaded with the first completion.
+
+        Args:
+            weights: the folder.
+            acts: whether every chat is an episode, also one with a system message.
 
         Raises:
             MissingExtra: torch or transformers is not installed.
         """
         need_torch()
-        self._weights = weights
+        self._weights, self._acts = weights, acts
         self._loaded: tuple[Any, Any] | None = None
         self._name: str | None = None
 
@@ -49,13 +53,17 @@ class NanoDesigner:
             self._name = f"nano-{hashlib.sha256(weights).hexdigest()[:12]}"
         return self._name
 
+    def as_agent(self) -> NanoDesigner:
+        """Return the same model that acts in every chat, and says of one that it is too long."""
+        return NanoDesigner(self._weights, acts=True)
+
     def complete(
         self, messages: Sequence[Message], *, seed: int, max_tokens: int, temperature: float
     ) -> Completion:
-        """Return a completion that holds one fenced Python program.
+        """Return a completion: one fenced Python program, or what the agent does.
 
         Raises:
-            ClientError: the weights cannot be read.
+            ClientError: the weights cannot be read, or the chat is too long for the agent.
         """
         request = CompletionRequest(
             messages=tuple(messages), seed=seed, max_tokens=max_tokens, temperature=temperature
@@ -74,9 +82,9 @@ class NanoDesigner:
             ClientError: the weights cannot be read.
         """
         model, tokenizer = self._load()
-        answers: dict[int, Completion] = {}
+        answers: dict[int, Completion | ClientError] = {}
         for designs in (True, False):
-            asked = {n: r for n, r in enumerate(requests) if _is_design(r) == designs}
+            asked = {n: r for n, r in enumerate(requests) if self._designs(r) == designs}
             make = _asked if designs else _acting
             rows = {n: make(tokenizer, request) for n, request in asked.items()}
             fits = {n: row for n, row in rows.items() if len(row.ids) < MAX_TOKENS}
@@ -84,9 +92,16 @@ class NanoDesigner:
             found = sample(model, list(fits.values()), end=tokenizer.eos_token_id, min_p=min_p)
             said = dict(zip(fits, found, strict=True))
             for n, row in rows.items():
+                if self._acts and n not in said:
+                    answers[n] = _too_long(row)
+                    continue
                 one = said.get(n, Sampled((), ended=False))
                 answers[n] = _completion(tokenizer, row, one, self.name, program=designs)
         return [answers[n] for n in range(len(requests))]
+
+    def _designs(self, request: CompletionRequest) -> bool:
+        """Return whether a design is asked for."""
+        return not self._acts and any(message.role == "system" for message in request.messages)
 
     def _load(self) -> tuple[Any, Any]:
         if self._loaded is None:
@@ -122,15 +137,14 @@ def _asked(tokenizer: Any, request: CompletionRequest) -> Row:
     )
 
 
-def _is_design(request: CompletionRequest) -> bool:
-    return any(message.role == "system" for message in request.messages)
-
-
 def _acting(tokenizer: Any, request: CompletionRequest) -> Row:
     """Return an episode as the tiny model was trained to read it; texts cannot hold its marks."""
 
     def ids(text: str, *, mark: bool = False) -> list[int]:
-        found = tokenizer(text, add_special_tokens=False, split_special_tokens=not mark)
+        # Not verbose: a chat that is too long is told here, and not by a warning of the library.
+        found = tokenizer(
+            text, add_special_tokens=False, split_special_tokens=not mark, verbose=False
+        )
         return list(found["input_ids"])
 
     tokens: list[int] = []
@@ -158,6 +172,11 @@ def _completion(
         completion_tokens=len(found.ids),
         finish_reason="stop" if found.ended else "length",
     )
+
+
+def _too_long(row: Row) -> ClientError:
+    most = MAX_TOKENS - 1
+    return ClientError(f"the prompt has {len(row.ids)} tokens, but nano reads {most} at most")
 
 
 def _unreadable(error: OSError) -> ClientError:

@@ -10,9 +10,11 @@ from spade_envs.design.prompting import render_prompt  # noqa: E402
 from spade_envs.play.session import open_session  # noqa: E402
 from spade_envs.store import open_store  # noqa: E402
 from spade_envs.types import Brief, EnvSource, Message, Skill  # noqa: E402
+from spade_train.evaluate.players import Ask, PolicyPlayer, TooLong  # noqa: E402
 from spade_train.nano.designer import NanoDesigner, _acting  # noqa: E402
 from spade_train.nano.families import PLAYED, Draw  # noqa: E402
 from spade_train.nano.programs import draw_condition, write_program  # noqa: E402
+from spade_train.suites.base import Decoding  # noqa: E402
 
 
 @pytest.fixture(scope="module")
@@ -74,3 +76,24 @@ def test_it_wins_more_of_what_it_was_trained_on_with_the_hint(nano, tmp_path):
     assert figures.pairs == 12
     assert figures.hinted_successes >= figures.successes
     assert figures.hinted_successes > 0
+
+
+def test_in_an_evaluation_it_acts_whatever_the_system_message_says(nano):
+    system = Message("system", "Answer with calls of the tools.")
+    question = Message("user", "What is 2 + 3?")
+
+    def ask(*messages):
+        return Ask(session=None, messages=messages, seed=3, sample=0, turn=0)
+
+    player = PolicyPlayer(nano)
+    asked, long = ask(system, question), ask(system, Message("user", "word " * 2000))
+    said, cut = player.act([asked, long], Decoding(max_tokens=24))
+    as_user = Message("user", system.content)
+    (plain,) = player.act([ask(as_user, question)], Decoding(max_tokens=24))
+    assert (said, said.prompt_tokens) == (plain, 22)  # a design reads a line of conditions alone
+    assert isinstance(cut, TooLong)
+    assert "tokens, but nano reads 511 at most" in cut.reason
+    assert isinstance(player.act([long], Decoding())[0], TooLong)
+    assert player.identity == {"model": nano.name, "role": "agent"}
+    (design,) = nano.complete_many([request(system, question)])
+    assert design.text.startswith("```python\n")
