@@ -81,6 +81,8 @@ def _print_one(each: Lineage) -> None:
         ("pulled from", each.remote or "nowhere: it is of this machine, or its store was copied"),
         ("signed by", each.signed_by or "nobody whom you allow"),
     ]
+    if each.also_offered:
+        rows.insert(-1, ("also offered by", ", ".join(each.also_offered)))
     if each.withdrawn is not None:
         rows.append(("withdrawn", each.withdrawn))
     print_table(each.id, ("", ""), [*rows, *(("remark", text) for text in each.remarks)])

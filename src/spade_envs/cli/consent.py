@@ -18,12 +18,13 @@ def ask_consent(record: Record) -> None:
     """
     from spade_envs.cli.output import say
     from spade_envs.trust.consent import lookalike, whose
+    from spade_envs.trust.origin import origin_in
     from spade_envs.trust.runs import standing
     from spade_envs.trust.settings import allow, load
 
     found = standing(record.digest)
-    if not found.consented and sys.stdin.isatty() and sys.stderr.isatty():
-        origin = found.origins[-1]
+    origin = origin_in(record.store, record.id, found.origins)
+    if origin and not found.consented and sys.stdin.isatty() and sys.stderr.isatty():
         trusted = [each.name for each in load().namespaces if each.name]
         say(f"{record.id} comes from {origin.remote} and would run here for the first time.")
         if origin.signed_by == "":

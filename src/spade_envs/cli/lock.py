@@ -105,10 +105,11 @@ def install_command(
         jobs=jobs,
     )
     with Bar("installed") as bar:
-        done = install(lock, writable_store(store), options, bar.show)
+        opened = writable_store(store)
+        done = install(lock, opened, options, bar.show)
     if as_json:
         echo_transfers({"install": done}, dry_run=False)
     else:
-        told("install", done, dry_run=False)
+        told("install", done, opened.root, dry_run=False)
     if not done.clean:
         sys.exit(FOUND)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -106,8 +107,9 @@ def push_command(
         jobs=jobs,
     )
     with Bar("pushed") as bar:
-        done = push(address_of(remote), open_store(store), options, bar.show)
-    _end(as_json, dry_run, push=done)
+        opened = open_store(store)
+        done = push(address_of(remote), opened, options, bar.show)
+    _end(as_json, opened.root, dry_run, push=done)
 
 
 @click.command("pull")
@@ -144,8 +146,9 @@ def pull_command(
         jobs=jobs,
     )
     with Bar("pulled") as bar:
-        done = pull(address_of(remote), writable_store(store), options, bar.show)
-    _end(as_json, dry_run, pull=done)
+        opened = writable_store(store)
+        done = pull(address_of(remote), opened, options, bar.show)
+    _end(as_json, opened.root, dry_run, pull=done)
 
 
 @click.command("sync")
@@ -160,14 +163,15 @@ def sync_command(
     from spade_envs.sharing.push import PushOptions
 
     with Bar("synced") as bar:
+        opened = writable_store(store)
         done = sync(
             address_of(remote),
-            writable_store(store),
+            opened,
             PullOptions(plays=plays, dry_run=dry_run, jobs=jobs),
             PushOptions(plays=plays, dry_run=dry_run, jobs=jobs),
             bar.show,
         )
-    _end(as_json, dry_run, pull=done.pulled, push=done.pushed)
+    _end(as_json, opened.root, dry_run, pull=done.pulled, push=done.pushed)
 
 
 def _chosen(rest: dict[str, Any]) -> tuple[Wanted, Renaming]:
@@ -181,13 +185,13 @@ def _chosen(rest: dict[str, Any]) -> tuple[Wanted, Renaming]:
     return wanted, renaming
 
 
-def _end(as_json: bool, dry_run: bool, **done: Any) -> None:
+def _end(as_json: bool, root: Path, dry_run: bool, **done: Any) -> None:
     from spade_envs.cli.main import FOUND
 
     if as_json:
         echo_transfers(done, dry_run=dry_run)
     else:
         for way, transfer in done.items():
-            told(way, transfer, dry_run=dry_run)
+            told(way, transfer, root, dry_run=dry_run)
     if not all(transfer.clean for transfer in done.values()):
         sys.exit(FOUND)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -13,8 +14,15 @@ _COUNTED: tuple[Kind, ...] = ("new", "same", "kept", "withdrawn", "conflict", "r
 _MOST_COMMANDS = 5
 
 
-def told(way: str, transfer: Transfer, *, dry_run: bool) -> None:
-    """Print what became of each version that is not simply there already, and the sums."""
+def told(way: str, transfer: Transfer, root: Path, *, dry_run: bool) -> None:
+    """Print what became of each version that is not simply there already, and the sums.
+
+    Args:
+        way: `push`, `pull` or `install`.
+        transfer: what was done.
+        root: store of this machine.
+        dry_run: whether it would only be done.
+    """
     from spade_envs.cli.output import counted, print_table, say
 
     rows = [
@@ -33,24 +41,25 @@ def told(way: str, transfer: Transfer, *, dry_run: bool) -> None:
     moved = f"; {counted(transfer.bytes_moved, 'byte')} of files moved" if not dry_run else ""
     say(f"{where}: {', '.join(sums) or 'nothing there'}{moved}")
     if way != "push" and not dry_run:
-        _tell_consent(transfer)
+        _tell_consent(transfer, root)
 
 
-def _tell_consent(transfer: Transfer) -> None:
+def _tell_consent(transfer: Transfer, root: Path) -> None:
     """Say which commands let what is new run; whoever has just pulled does not know them yet."""
     from spade_envs.cli.output import say
     from spade_envs.trust.consent import consent_command
-    from spade_envs.trust.origin import origins_of
+    from spade_envs.trust.origin import origin_in, origins_of
     from spade_envs.trust.settings import load
 
     settings, asked = load(), dict[str, None]()
     for each in transfer.of("new"):
         origins = origins_of(each.digest)
-        if origins and not any(
+        origin = origin_in(root, each.placed, origins)
+        if origin and not any(
             settings.allows(one.namespace, one.remote) or settings.vouches_for(one)
             for one in origins
         ):
-            asked[consent_command(origins[-1])] = None
+            asked[consent_command(origin)] = None
     if asked:
         say("nothing of it runs yet; see who made it with spade-envs audit, then let it run with:")
         for command in list(asked)[:_MOST_COMMANDS]:

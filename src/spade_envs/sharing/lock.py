@@ -19,7 +19,7 @@ from spade_envs.sharing.remotes.address import Address, holds_secret
 from spade_envs.sharing.wanted import EVERYTHING, Wanted
 from spade_envs.store import EnvStore
 from spade_envs.store.plays import PlayReader
-from spade_envs.trust.origin import origins_of, public_address, store_text
+from spade_envs.trust.origin import origin_in, origins_of, public_address
 
 LOCK_FILE = "envstore.lock"
 LOCK_FORMAT = 1
@@ -81,8 +81,8 @@ def make_lock(
     for record in found:
         came = [each for each in origins_of(record.digest) if each.id == record.id]
         # Where this store has it from counts, not where another store of the user's has it from.
-        came.sort(key=lambda each: each.store != store_text(store.root))
-        address = (came[0].address or came[0].remote) if came else remote
+        origin = origin_in(store.root, record.id, came) or next(iter(came), None)
+        address = (origin.address or origin.remote) if origin else remote
         name = ""
         if address:
             name = _named(address, names, known or {}, used)

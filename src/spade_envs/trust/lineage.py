@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from spade_envs.errors import Corrupt, StoreError
 from spade_envs.store import EnvStore
 from spade_envs.store.read import clean_line
-from spade_envs.trust.origin import origins_of
+from spade_envs.trust.origin import origin_in, origins_of, others_of
 from spade_envs.trust.settings import Settings
 from spade_envs.trust.signatures import Forged, Signed
 from spade_envs.trust.vouching import signature_of
@@ -46,7 +46,9 @@ class Lineage:
     gates_version: str
     withdrawn: str | None
     remote: str
-    """Where it was pulled from; empty for one's own."""
+    """Where this store has it from, else where it was first pulled from; empty for one's own."""
+    also_offered: tuple[str, ...]
+    """Further remotes that the same bytes were pulled from."""
     signed_by: str
     """Allowed signer whose signature holds here, or held when it was pulled; by a key that is
     theirs still."""
@@ -72,6 +74,8 @@ def lineage_of(
     manifest = store.manifest(record)
     made = manifest.provenance
     origins = origins_of(record.digest)
+    origin = origin_in(store.root, record.id, origins) or next(iter(origins), None)
+    remote = origin.remote if origin else ""
     signed_by, forged = _signer(store, record, settings)
     signed_by = signed_by or next(
         (each.signed_by for each in origins if settings.vouches_for(each)), ""
@@ -97,7 +101,8 @@ def lineage_of(
         licence=clean_line(manifest.licence),
         gates_version=manifest.report.gates_version,
         withdrawn=record.withdrawn,
-        remote=origins[-1].remote if origins else "",
+        remote=remote,
+        also_offered=tuple(others_of(origins, remote)),
         signed_by=signed_by,
         remarks=tuple(remarks),
     )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Sequence
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -83,7 +85,8 @@ def note_origin(
         signed_as="" if signed_as is None else str(signed_as),
         trust_certificate=trust_certificate,
     )
-    if origin not in origins_of(digest):
+    noted = [each for each in origins_of(digest) if each.store == origin.store]
+    if [each for each in noted if each.id == origin.id][-1:] != [origin]:
         journal.append(FILE, [origin])
 
 
@@ -95,6 +98,30 @@ def store_text(root: Path) -> str:
 def origins_of(digest: str) -> list[Origin]:
     """Return every origin that was noted for a digest, the oldest first; empty for one's own."""
     return list(journal.grouped(FILE, Origin, "digest").get(digest, ()))
+
+
+def origin_in(root: Path, env_id: str, origins: Sequence[Origin]) -> Origin | None:
+    """Return where a store has its copy of a version from; None if it noted none.
+
+    Others may offer the same bytes, and other stores of the user's may hold copies of theirs.
+
+    Args:
+        root: the store.
+        env_id: what the version is called there; a note under another name is the next best.
+        origins: of the version's digest, the oldest first.
+    """
+    place = store_text(root)
+    here = [each for each in origins if each.store == place]
+    if origins and not here:  # the store may have been opened through a link, then or now
+        real = os.path.realpath(place)
+        here = [each for each in origins if os.path.realpath(each.store) == real]
+    here = [each for each in here if each.id == env_id] or here
+    return here[-1] if here else None
+
+
+def others_of(origins: Sequence[Origin], but: str) -> list[str]:
+    """Return the remotes but for one that the same bytes were pulled from, the oldest first."""
+    return list(dict.fromkeys(each.remote for each in origins if each.remote != but))
 
 
 def public_address(remote: str) -> str:

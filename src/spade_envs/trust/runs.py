@@ -103,7 +103,7 @@ def source_to_run(store: EnvStore, record: Record) -> EnvSource:
     source = store.source(record)
     found = standing(record.digest)
     if not found.consented:
-        raise NotTrusted(plea(record.id, found.origins[-1], store.root))
+        raise NotTrusted(plea(record.id, found.origins, store.root))
     if not found.certified:
         logger.info("%s runs here for the first time: the gates judge it first", record.id)
         certify(store, record)
