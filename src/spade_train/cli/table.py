@@ -12,6 +12,7 @@ import click
 
 if TYPE_CHECKING:
     from spade_train.evaluate.compare import Difference
+    from spade_train.evaluate.records import Header
     from spade_train.evaluate.summary import Summary
     from spade_train.evaluate.table import Table
 
@@ -78,7 +79,7 @@ def table_command(
             json.dumps({"tables": [plain(t) for t in tables], "differences": told}, indent=2)
         )
         return
-    click.echo("\n\n".join(FORMS[form](table) for table in tables))
+    click.echo(FORMS[form](tables))
     if differences and form != "markdown":
         click.echo(f"differences are in Markdown, --html and --json, not in {form}", err=True)
     elif differences:
@@ -135,10 +136,16 @@ def _differences(places: Sequence[Path], against: str) -> list[tuple[str, Differ
             if same and kind_of(header.player) == "policy":
                 own, other = list(read_records(place)), list(read_records(base_place))
                 try:
-                    found.append((header.suite, compare((header, own), (base, other))))
+                    found.append((_told(header), compare((header, own), (base, other))))
                 except ConfigError as error:  # one that was stopped early hides no other
                     click.echo(f"left out: {error}", err=True)
     return found
+
+
+def _told(header: Header) -> str:
+    """Return the name of a suite, with the store if it is one of a store."""
+    store = header.labels.get("store")
+    return f"{header.suite}, store: {store}" if store else header.suite
 
 
 def _difference_json(suite: str, found: Difference) -> dict[str, object]:

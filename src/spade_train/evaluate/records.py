@@ -35,6 +35,8 @@ HEADER = "evaluation.json"
 RECORDS = "records.jsonl"
 TRANSCRIPTS = "transcripts.jsonl"
 LOCK = "evaluation.lock"
+_NAMES = {"heldout": "store"}
+"""Labels by suite that only name what the settings hold a digest of: no record depends on them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,7 +125,9 @@ class Header:
         return f"{_slug(self.suite)}/{_slug(self.player)}-{self.digest}"
 
     def _suite(self) -> list[Json]:
-        return [self.suite, self.version, self.settings, self.labels]
+        name = _NAMES.get(self.suite)
+        labels = {key: value for key, value in self.labels.items() if key != name}
+        return [self.suite, self.version, self.settings, labels]
 
 
 class Shelf:

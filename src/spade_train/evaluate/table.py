@@ -61,11 +61,15 @@ def kind_of(player: str) -> Kind:
 
 
 def by_suite(found: Sequence[Summary]) -> tuple[Table, ...]:
-    """Return one table per suite and settings, its groups as columns."""
+    """Return one table per suite and settings, its groups as columns; each has its own title."""
     suites: dict[str, list[Summary]] = {}
     for each in found:
         suites.setdefault(each.header.suite_digest, []).append(each)
-    return tuple(_suite_table(each) for each in suites.values())
+    titles = [_suite_title(each) for each in suites.values()]
+    return tuple(
+        _suite_table(each, _suite_title(each, tell=titles.count(title) > 1))
+        for each, title in zip(suites.values(), titles, strict=True)
+    )
 
 
 def by_layout(found: Sequence[Summary], layout: Layout) -> Table:
@@ -121,17 +125,18 @@ def markdown(table: Table) -> str:
     return "\n".join([f"**{escaped(table.title)}**", "", *rows, "", *notes]).rstrip()
 
 
-def as_csv(table: Table) -> str:
-    """Return a table as CSV: a line per row and column, so that intervals have fields."""
+def as_csv(tables: Sequence[Table]) -> str:
+    """Return tables as one CSV: a line per table, row and column, so that intervals have fields."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(["table", "row", "kind", "column", "success", "low", "high", "note"])
-    for row in table.rows:
-        for column, cell in zip(table.columns, row.cells, strict=True):
-            if cell is not None:
-                ends = ["" if end is None else f"{end:.6f}" for end in (cell.low, cell.high)]
-                text = [_field(each) for each in (table.title, row.name, row.kind, column)]
-                writer.writerow([*text, f"{cell.success:.6f}", *ends, _field(cell.note)])
+    for table in tables:
+        for row in table.rows:
+            for column, cell in zip(table.columns, row.cells, strict=True):
+                if cell is not None:
+                    ends = ["" if end is None else f"{end:.6f}" for end in (cell.low, cell.high)]
+                    text = [_field(each) for each in (table.title, row.name, row.kind, column)]
+                    writer.writerow([*text, f"{cell.success:.6f}", *ends, _field(cell.note)])
     return out.getvalue().rstrip("\n")
 
 
@@ -154,7 +159,11 @@ def latex(table: Table) -> str:
     return "\n".join([*comments, *lines])
 
 
-FORMS: dict[str, Callable[[Table], str]] = {"markdown": markdown, "csv": as_csv, "latex": latex}
+FORMS: dict[str, Callable[[Sequence[Table]], str]] = {
+    "markdown": lambda tables: "\n\n".join(map(markdown, tables)),
+    "csv": as_csv,
+    "latex": lambda tables: "\n\n".join(map(latex, tables)),
+}
 
 
 def as_json(table: Table) -> dict[str, object]:
@@ -185,7 +194,19 @@ def as_json(table: Table) -> dict[str, object]:
     }
 
 
-def _suite_table(found: Sequence[Summary]) -> Table:
+def _suite_title(found: Sequence[Summary], *, tell: bool = False) -> str:
+    """Return suite, version and labels, with a digest of the settings if they alone tell it."""
+    header = found[0].header
+    labels: dict[str, dict[str, None]] = {}
+    for each in found:
+        for key, value in each.header.labels.items():
+            labels.setdefault(key, {})[value] = None
+    told = "".join(f", {key}: {' and '.join(values)}" for key, values in labels.items())
+    told += f", settings {header.suite_digest[:6]}" if tell else ""
+    return f"{header.suite} ({header.version}{told})"
+
+
+def _suite_table(found: Sequence[Summary], title: str) -> Table:
     header = found[0].header
     groups = list(dict.fromkeys(group for each in found for group in each.groups))
     single = len(groups) < 2
@@ -199,8 +220,6 @@ def _suite_table(found: Sequence[Summary]) -> Table:
             parts = [] if single else [each.groups.get(group) for group in groups]
             cells = tuple(_cell(part, each, notes) for part in (*parts, each.overall))
             rows.append(Row(name=name, kind=kind_of(player), cells=cells))
-    told = "".join(f", {key}: {value}" for key, value in header.labels.items())
-    title = f"{header.suite} ({header.version}{told})"
     limits = {each.header.limit for each in found if each.header.limit}
     if limits:
         first = ", ".join(str(limit) for limit in sorted(limits))

@@ -7,6 +7,7 @@ import json
 import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from spade_envs._version import GATES_VERSION, __version__
@@ -75,7 +76,14 @@ def heldout(
         for number in range(instances)
         for record, level in cells
     ]
-    return HeldOutSuite(opened, places, hint=hint)
+    return HeldOutSuite(opened, places, hint=hint, name=_store_name(store, opened))
+
+
+def _store_name(given: str | None, opened: EnvStore) -> str:
+    """Return a store's name as given; of a place on this machine, the last part alone."""
+    place = opened.root if given is None else Path(given)
+    elsewhere = place.is_absolute() or str(place).startswith("~") or not place.name
+    return (opened.root.name if elsewhere else str(place)) or "store"
 
 
 def _check(ids: Any, levels: Any, hint: Any, instances: Any, seed: Any) -> None:
@@ -98,8 +106,8 @@ class HeldOutSuite:
 
     name = "heldout"
 
-    def __init__(self, store: EnvStore, places: Sequence[_Place], *, hint: bool) -> None:
-        self._store, self._hint = store, hint
+    def __init__(self, store: EnvStore, places: Sequence[_Place], *, hint: bool, name: str) -> None:
+        self._store, self._hint, self._store_name = store, hint, name
         self._places = {_id(place): place for place in places}
         records = {place.record.digest: place.record for place in places}
         self._known = {d: (source_to_run(store, r), store.interface(r)) for d, r in records.items()}
@@ -123,8 +131,8 @@ class HeldOutSuite:
 
     @property
     def labels(self) -> Mapping[str, str]:
-        """Whether the hint is shown."""
-        return {"hint": "shown" if self._hint else "not shown"}
+        """Whether the hint is shown, and the name of the store, which is in no digest."""
+        return {"hint": "shown" if self._hint else "not shown", "store": self._store_name}
 
     @property
     def decoding(self) -> Decoding:

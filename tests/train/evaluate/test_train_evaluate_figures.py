@@ -1,3 +1,4 @@
+import csv
 import json
 import math
 from dataclasses import replace
@@ -215,6 +216,45 @@ def test_acebench_is_weighted_as_published():
     assert partial.rows[0].cells[partial.columns.index("ACEBench")] is None
 
 
+def of_store(name, digest, **more):
+    labels = {"hint": "not shown", "store": name} if name else {"hint": "not shown"}
+    found = summary("m", {"a": [[1]], "b": [[0]]}, suite="heldout")
+    header = replace(found.header, labels=labels, settings={"tasks": digest}, **more)
+    return replace(found, header=header)
+
+
+def test_a_store_is_told_in_titles_and_makes_no_record_another():
+    old, new = of_store("", "x").header, of_store("mine", "x").header
+    assert (new.folder, new.suite_digest) == (old.folder, old.suite_digest)
+    hinted = replace(new, labels={**new.labels, "hint": "shown"})
+    assert hinted.suite_digest != new.suite_digest
+    other = replace(old, suite="my_suite")  # whose label may say what its settings do not
+    assert replace(other, labels=new.labels).digest != other.digest
+    stores = [of_store(name, digest) for name, digest in (("mine", "x"), ("b|c", "y"))]
+    assert [table.title for table in by_suite(stores)] == [
+        "heldout (1, hint: not shown, store: mine)",
+        "heldout (1, hint: not shown, store: b|c)",
+    ]
+    (copies,) = by_suite([of_store("mine", "x"), of_store("copy", "x", player="n")])
+    assert copies.title == "heldout (1, hint: not shown, store: mine and copy)"
+
+
+def test_no_two_tables_have_one_title():
+    found = [of_store("mine", "x"), of_store("mine", "y")]
+    told = [each.header.suite_digest[:6] for each in found]
+    head = "heldout (1, hint: not shown, store: mine, settings "
+    assert [table.title for table in by_suite(found)] == [f"{head}{each})" for each in told]
+
+
+def test_tables_are_one_csv():
+    tables = by_suite([of_store("mine", "x"), of_store("other", "y")])
+    rows = list(csv.DictReader(as_csv(tables).split("\n")))
+    assert [float(row["success"]) for row in rows] == [1.0, 0.0, 0.5] * 2
+    assert len({(row["table"], row["row"], row["column"]) for row in rows}) == 6
+    assert "\n\n" not in as_csv(tables)
+    assert as_csv([]) == "table,row,kind,column,success,low,high,note"
+
+
 def test_hostile_names_do_not_break_the_forms():
     name = "a|b\n<script>&_\\x"
     (table,) = by_suite([summary(name, {"a": [[1]], "b|&": [[0]]})])
@@ -223,7 +263,7 @@ def test_hostile_names_do_not_break_the_forms():
     assert {row.count("|") for row in rows} == {5}
     assert "<script>" not in text
     assert r"a|b <script>\&\_\textbackslash{}x" in latex(table)
-    rows = as_csv(table).splitlines()
+    rows = as_csv([table]).splitlines()
     assert len(rows) == 4
     assert rows[1].endswith("a,1.000000,0.206549,1.000000,2 of 4 attempts so far")
     page = render([table], [], made_at="now")
@@ -246,7 +286,7 @@ def test_names_of_odd_numbers_are_rows(name):
 @pytest.mark.parametrize("name", ["=1+1", " @SUM(A1)", "+1", "-1", "\t=1"])
 def test_names_do_not_compute_in_a_spreadsheet(name):
     (table,) = by_suite([summary(name, {"=cmd|' /C calc'!A0": [[1]], "b": [[1]]})])
-    row = as_csv(table).splitlines()[1].split(",")
+    row = as_csv([table]).splitlines()[1].split(",")
     assert "'" + name.replace("\t", " ") in row
     assert "'=cmd|' /C calc'!A0" in row
 

@@ -1,10 +1,12 @@
 import random
+from pathlib import Path
 
 import pytest
 
 from spade_envs.errors import ConfigError, NotFound
+from spade_envs.store import EnvStore
 from spade_train.suites.base import Score, Session, Suite
-from spade_train.suites.heldout import heldout
+from spade_train.suites.heldout import _store_name, heldout
 
 
 @pytest.fixture(scope="module")
@@ -34,7 +36,7 @@ def test_tasks_are_every_environment_by_level_then_again(suite, ids):
     assert [task.group for task in tasks] == ["level 0", "level 1"] * 4
     assert [task.detail["env"] for task in tasks] == [ids[0], ids[0], ids[1], ids[1]] * 2
     assert len({task.id for task in tasks}) == 8
-    assert suite.labels == {"hint": "not shown"}
+    assert suite.labels == {"hint": "not shown", "store": "starter"}
 
 
 def test_the_solution_wins_and_silence_does_not(suite):
@@ -62,11 +64,26 @@ def test_the_instance_is_the_task_s_whatever_the_seed(suite):
         session.close()
 
 
+@pytest.mark.parametrize(
+    ("given", "name"),
+    [
+        ("pools/mine/", "pools/mine"),
+        ("../mine", "../mine"),
+        ("/home/me/mine", "mine"),
+        ("~/mine", "mine"),
+        (".", "mine"),
+        (None, "mine"),
+    ],
+)
+def test_a_store_is_named_as_it_was_given_without_the_machine_s_paths(given, name):
+    assert _store_name(given, EnvStore(Path("/home/me/mine"))) == name
+
+
 def test_with_the_hint_the_chat_says_it(ids):
     with_hint = heldout(store="starter", ids=ids[:1], instances=1, levels=0, hint=True)
     session = with_hint.open(with_hint.tasks()[0], seed=0)
     assert "\nHint: " in session.messages[0].content
-    assert with_hint.labels == {"hint": "shown"}
+    assert with_hint.labels["hint"] == "shown"
     without = heldout(store="starter", ids=ids[:1], instances=1, levels=0)
     assert with_hint.settings != without.settings
     plain = without.open(without.tasks()[0], seed=0)
