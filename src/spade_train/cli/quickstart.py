@@ -49,14 +49,15 @@ def quickstart_command(
     """
     from spade_envs.errors import ConfigError, SpadeError
     from spade_train.cli import INTERRUPTED, MACHINERY
+    from spade_train.cli.needs import need_training
     from spade_train.cli.progress import Progress
     from spade_train.config import resolve
     from spade_train.errors import HealthError
     from spade_train.reports.figures import sentences
     from spade_train.studies.quickstart import PRESET, quickstart
 
+    need_training()
     config = resolve(PRESET, settings=[f"run.updates={updates}"] if updates else [])
-    made_at = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
     live = not quiet and sys.stderr.isatty()
     lines = _Lines(config.run.updates, shown=not quiet and not live)
     if not quiet:
@@ -68,7 +69,7 @@ def quickstart_command(
             done = quickstart(
                 out,
                 minutes=minutes,
-                made_at=made_at,
+                made_at=lambda: datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
                 updates=updates or 0,
                 seed=seed,
                 watch=progress.show if live else lines.show,
@@ -85,6 +86,9 @@ def quickstart_command(
         click.echo("this quickstart is done already; its page was made anew", err=True)
     if not done.finished:
         click.echo("interrupted; the same command goes on", err=True)
+    trained, planned = done.figures.updates, done.figures.planned_updates
+    if done.finished and trained < planned and not quiet:
+        click.echo(f"its time was over after {trained} of at most {planned} updates", err=True)
     for text in sentences(done.figures)[:5]:
         click.echo(text)
     click.echo(str(done.page))
@@ -103,4 +107,4 @@ class _Lines:
         if not self._shown or update % _LINE_UPDATES:
             return
         parts = [f"{word} {values[key]:.2f}" for word, key in _WORDS if key in values]
-        click.echo(f"update {update} of {self._updates}: {', '.join(parts)}", err=True)
+        click.echo(f"update {update} of at most {self._updates}: {', '.join(parts)}", err=True)

@@ -65,7 +65,7 @@ def figures(record: RunRecord) -> Figures:
     faults = curve(lines, "agent/fault_share", "faults")
     return Figures(
         updates=record.updates,
-        planned_updates=record.config.run.updates,
+        planned_updates=record.planned_updates,
         stopped=record.stopped,
         success=_change(lines, "agent/success"),
         success_hinted=_change(lines, "agent/success_hinted"),

@@ -66,10 +66,12 @@ def write_page(path: Path, page: str) -> None:
 
 
 def _state(record: RunRecord) -> str:
-    updates, planned = record.updates, record.config.run.updates
+    updates, planned = record.updates, record.planned_updates
     done = f"{updates} of {planned} updates"
     again = f", taken up again {record.resumes} times" if record.resumes > 1 else ""
     again = ", taken up again once" if record.resumes == 1 else again
+    if record.time_over:
+        return f"{updates} of at most {planned} updates; ended: its time was over{again}"
     if record.stopped:
         return f"{done}; ended: {record.stopped}{again}"
     if not updates:

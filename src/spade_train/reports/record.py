@@ -12,6 +12,7 @@ from spade_train.errors import StateError
 from spade_train.runs import effective
 from spade_train.runs.directory import read_run
 from spade_train.runs.jsonl import read_lines
+from spade_train.runs.records import RESUMED, TIME_OVER
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,7 +28,7 @@ class RunRecord:
     events: tuple[Mapping[str, Json], ...]
     """Events that still hold; what a resume repeated is left out once."""
     resumes: int
-    """Times that the run was taken up again."""
+    """Times that the run was taken up again, not counting for the evaluation at its time's end."""
     notes: tuple[str, ...] = ()
     """What could not be read, one sentence each."""
 
@@ -43,10 +44,26 @@ class RunRecord:
         return int(next(trained, {"update": -1})["update"]) + 1
 
     @property
+    def time_over(self) -> bool:
+        """Whether a limit of time made the last update the last."""
+        return self._planned is not None
+
+    @property
+    def planned_updates(self) -> int:
+        """The most updates that were asked for, of which a limit of time may have let fewer be."""
+        return self._planned or self.config.run.updates
+
+    @property
+    def _planned(self) -> int | None:
+        marks = [e for e in self.events if e["kind"] in (RESUMED, TIME_OVER)]
+        planned = marks[-1].get("planned") if marks else None
+        return planned if isinstance(planned, int) else None
+
+    @property
     def stopped(self) -> str:
         """Why the run ended, in its own words; empty if it has not, or was killed."""
         ends = [n for n, event in enumerate(self.events) if event["kind"] == "stopped"]
-        starts = [n for n, event in enumerate(self.events) if event["kind"] == "resumed"]
+        starts = [n for n, event in enumerate(self.events) if event["kind"] == RESUMED]
         if not ends or (starts and starts[-1] > ends[-1]):
             return ""
         return str(self.events[ends[-1]].get("why") or "no reason given")
@@ -70,6 +87,7 @@ def read(path: Path) -> RunRecord:
     notes: list[str] = []
     metrics = _lines(path / "metrics.jsonl", notes)
     raw = [event for event in _lines(path / "events.jsonl", notes) if _named(event)]
+    kinds = [event["kind"] for event in raw]
     by_update = {int(line["update"]): line for line in metrics}
     return RunRecord(
         path=path,
@@ -77,7 +95,7 @@ def read(path: Path) -> RunRecord:
         config=config,
         metrics=tuple(by_update[update] for update in sorted(by_update)),
         events=effective(raw),
-        resumes=sum(event["kind"] == "resumed" for event in raw),
+        resumes=max(0, kinds.count(RESUMED) - kinds.count(TIME_OVER)),
         notes=tuple(notes),
     )
 

@@ -12,6 +12,8 @@ from spade_train.errors import DataError
 from spade_train.runs.jsonl import JsonLines, read_lines
 
 RESUMED = "resumed"
+TIME_OVER = "time-over"
+"""A limit of time made an update the last; `planned` is the number of updates before that."""
 _KEY = re.compile(r"[a-z0-9_\-]+(/[a-z0-9_\-.]+)*")
 _KIND = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import signal
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,8 +13,9 @@ from spade_train.launch import Summary, Watch, train
 from spade_train.reports import read, render, write_page
 from spade_train.reports.figures import Figures, figures
 from spade_train.reports.series import number
-from spade_train.runs import read_events
+from spade_train.runs import Events, read_events
 from spade_train.runs.directory import read_run
+from spade_train.runs.records import TIME_OVER
 from spade_train.studies.outcome import finished
 
 PRESET = "quickstart"
@@ -39,7 +40,7 @@ def quickstart(
     out: Path,
     *,
     minutes: float,
-    made_at: str,
+    made_at: Callable[[], str],
     updates: int = 0,
     seed: int = 0,
     watch: Watch | None = None,
@@ -52,7 +53,7 @@ def quickstart(
     Args:
         out: folder of the run, new or of an earlier quickstart.
         minutes: time for this call, > 0.
-        made_at: when the page is made, as text for people.
+        made_at: gives the time as text for people; called when the page is made.
         updates: updates in all; 0 takes the preset's.
         seed: seed of the run.
         watch: called with the number and the metrics of every update.
@@ -116,13 +117,18 @@ def _longer(config: Config, updates: int) -> Config:
 def _finish(out: Path, summary: Summary, watch: Watch | None) -> None:
     """Declare the update that was last in time the last one, which ends the run by itself."""
     old = read_run(out)[1]
-    train(_longer(old, summary.updates), out, resume=True, watch=watch)
+    done, planned = summary.updates, old.run.updates
+    ended = train(_longer(old, done), out, resume=True, watch=watch).stopped
+    if ended == "updates" and done < planned:
+        events = Events(out / "events.jsonl")
+        events.note(TIME_OVER, done, planned=planned)
+        events.close()
 
 
-def _reported(out: Path, made_at: str, *, was_finished: bool = False) -> Quickstart:
+def _reported(out: Path, made_at: Callable[[], str], *, was_finished: bool = False) -> Quickstart:
     record = read(out)
     page = out / "report.html"
-    write_page(page, render(record, made_at=made_at))
+    write_page(page, render(record, made_at=made_at()))
     return Quickstart(
         folder=out,
         page=page,

@@ -13,7 +13,7 @@ from spade_envs.errors import ConfigError
 from spade_envs.gates import GATES_VERSION
 from spade_envs.store import open_store
 from spade_envs.types import EnvSource, Interface, Report
-from spade_train.reports import document, read
+from spade_train.reports import document, read, render
 from spade_train.reports.document import RunDocument, schema
 from spade_train.reports.figures import duration, figures, sentences
 from spade_train.reports.samples import samples
@@ -174,3 +174,20 @@ def test_the_json_is_of_the_published_schema(tmp_path):
     for name in ("metrics.jsonl", "events.jsonl"):
         (empty / name).unlink()
     assert msgspec.convert(document(read(empty)), RunDocument).words == ()
+
+
+def test_a_run_that_its_time_ended_says_so_until_it_is_gone_on_with(tmp_path):
+    run = make_run(tmp_path / "run", updates=3, ended="")
+    events = [
+        event("stopped", 2, why="signal SIGTERM"),
+        event("resumed", 2, checkpoint=3),
+        event("stopped", 3, why="updates"),
+        event("time-over", 3, planned=50),
+    ]
+    write_lines(run / "events.jsonl", events)
+    timed = read(run)
+    assert (timed.time_over, timed.planned_updates, timed.resumes) == (True, 50, 0)
+    assert "3 of at most 50 updates; ended: its time was over ·" in render(timed, made_at="now")
+    write_lines(run / "events.jsonl", [*events, event("resumed", 2, checkpoint=3)])
+    on = read(run)
+    assert (on.time_over, on.planned_updates, on.resumes, on.stopped) == (False, 3, 1, "")

@@ -16,6 +16,10 @@ from spade_train.studies import quickstart as module
 from train.reports.kit_runs import event, make_run, write_lines
 
 
+def now():
+    return "today"
+
+
 class FakeTrainer:
     """Does updates as a run does: one number each, SIGTERM ends it, the last one is evaluated."""
 
@@ -67,29 +71,30 @@ def trainer(monkeypatch):
 
 def test_it_trains_reports_and_is_done(trainer, tmp_path):
     out = tmp_path / "q"
-    done = module.quickstart(out, minutes=10, made_at="now", updates=4)
+    done = module.quickstart(out, minutes=10, made_at=now, updates=4)
     assert (done.finished, done.was_finished, done.figures.updates) == (True, False, 4)
     assert done.page.read_text().count("<figure") == 26
-    again = module.quickstart(out, minutes=10, made_at="now", updates=4)
+    again = module.quickstart(out, minutes=10, made_at=now, updates=4)
     assert (again.was_finished, trainer.calls) == (True, [(4, False)])
-    more = module.quickstart(out, minutes=10, made_at="now", updates=6)
+    more = module.quickstart(out, minutes=10, made_at=now, updates=6)
     assert (more.figures.updates, trainer.calls[1:]) == (6, [(6, True)])
     with pytest.raises(ConfigError, match=r"another run\.seed"):
-        module.quickstart(out, minutes=10, made_at="now", updates=9, seed=1)
+        module.quickstart(out, minutes=10, made_at=now, updates=9, seed=1)
 
 
 def test_the_clock_makes_the_update_under_way_the_last(trainer, tmp_path):
     trainer.slow = {2}
-    done = module.quickstart(tmp_path / "q", minutes=10, made_at="now", updates=50)
+    done = module.quickstart(tmp_path / "q", minutes=10, made_at=now, updates=50)
     assert trainer.calls == [(50, False), (3, True)]
-    assert (done.finished, done.figures.updates) == (True, 3)
+    assert (done.finished, done.figures.updates, done.figures.planned_updates) == (True, 3, 50)
     assert done.figures.held_out.last == 0.5
-    assert module.quickstart(tmp_path / "q", minutes=10, made_at="now").was_finished
+    assert "3 of at most 50 updates; ended: its time was over ·" in done.page.read_text()
+    assert module.quickstart(tmp_path / "q", minutes=10, made_at=now).was_finished
 
 
 def test_time_is_kept_for_the_next_update_and_the_last_evaluation(trainer, tmp_path):
     trainer.evaluation_s = 500.0
-    done = module.quickstart(tmp_path / "q", minutes=10, made_at="now", updates=90)
+    done = module.quickstart(tmp_path / "q", minutes=10, made_at=now, updates=90)
     # 600 s less 30, less 500: at update 69 the clock says 70, and one more second does not fit
     assert done.figures.updates == 70
 
@@ -100,9 +105,9 @@ def test_an_interrupted_one_is_gone_on_with(trainer, tmp_path, monkeypatch):
             signal.raise_signal(signal.SIGTERM)
 
     out = tmp_path / "q"
-    done = module.quickstart(out, minutes=10, made_at="now", updates=5, watch=interrupt)
+    done = module.quickstart(out, minutes=10, made_at=now, updates=5, watch=interrupt)
     assert (done.finished, done.figures.updates) == (False, 2)
-    done = module.quickstart(out, minutes=10, made_at="now")
+    done = module.quickstart(out, minutes=10, made_at=now)
     assert (done.finished, done.figures.updates) == (True, 5)  # the length of the folder's run
 
 
@@ -112,7 +117,7 @@ def test_the_command(trainer, tmp_path):
     assert done.exit_code == 0, done.output
     assert done.stdout.splitlines()[-1] == str(out / "report.html")
     assert "Held-out success is 50.0 % ± 1.0, measured once." in done.stdout
-    assert "update 5 of 6: success 0.50" in done.stderr
+    assert "update 5 of at most 6: success 0.50" in done.stderr
     done = CliRunner().invoke(
         main, ["quickstart", "--out", str(out), "--seed", "3", "--updates", "9"]
     )
