@@ -1,5 +1,5 @@
 # Two commands set everything up on a fresh machine: `make quickstart` and `make test`.
-# PYTHON chooses the interpreter; TORCH the torch requirement (the CPU build is what runs here).
+# PYTHON chooses the interpreter; TORCH the torch requirement (a CPU build is enough).
 
 PYTHON ?= python3
 VENV ?= .venv

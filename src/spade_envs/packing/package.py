@@ -243,5 +243,8 @@ def _readme(name: PackName, sheet: Sheet) -> str:
 env = gym.make("{name.module}:{first}", level=0)  # or: import {name.module}, then "{first}"
 observation, info = env.reset(seed=0)
 """
-    install = f"pip install {name.module}-{name.version}-py3-none-any.whl\n"
+    wheel = f"{name.module}-{name.version}-py3-none-any.whl"
+    install = (
+        f"pip install path/to/spade-envs  # once; it is on no index yet\npip install {wheel}\n"
+    )
     return render_card(sheet, title=name.text, form="package", install=install, make=make)

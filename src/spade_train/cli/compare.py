@@ -53,12 +53,14 @@ def compare_command(
     Exit codes: 0 done, 1 a run failed, 2 wrong usage, 3 the machinery failed, 130 interrupted.
     """
     from spade_train.cli import INTERRUPTED, MACHINERY
+    from spade_train.cli.needs import need_training
     from spade_train.cli.study_view import StudyView
     from spade_train.errors import StateError
     from spade_train.studies.document import document
     from spade_train.studies.plan import study_of
     from spade_train.studies.study import conduct, write_study_page
 
+    need_training()
     study = study_of(
         preset,
         tuple(name.strip() for name in arms.split(",") if name.strip()),
@@ -78,8 +80,7 @@ def compare_command(
         click.echo(f"error: {error}", err=True)
         sys.exit(MACHINERY)
     page = folder / "compare.html"
-    made_at = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
-    write_study_page(found, page, made_at=made_at)
+    write_study_page(found, page, made_at=datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"))
     if as_json:
         click.echo(json.dumps(document(found.comparison, found.outcomes), indent=2))
     else:

@@ -49,10 +49,12 @@ def experiments_command(
     Exit codes: 0 done, 1 a run failed, 2 wrong usage, 3 the machinery failed, 130 interrupted.
     """
     from spade_train.cli import INTERRUPTED, MACHINERY
+    from spade_train.cli.needs import need_training
     from spade_train.cli.study_view import StudyView
     from spade_train.errors import DataError, StateError
     from spade_train.studies.experiments import read_plan, run_plan, write_results
 
+    need_training()
     plan = read_plan(files, out, seeds=seeds, settings=settings)
     if not quiet:
         runs = len(plan.study.arms) * len(plan.study.seeds)

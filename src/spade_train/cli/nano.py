@@ -71,9 +71,11 @@ def bootstrap_command(
     as_json: bool,
 ) -> None:
     """Train the tiny model from nothing and write its weights."""
+    from spade_train.cli.needs import need_training
     from spade_train.nano.bootstrap import bootstrap
     from spade_train.nano.train import Settings
 
+    need_training(("torch", "transformers", "tokenizers", "safetensors"))
     steps = Settings().steps if steps is None else steps
     settings = Settings(seed=seed, steps=steps, layers=layers, inner=inner)
     written = bootstrap(settings, out, samples=samples, episodes=episodes)

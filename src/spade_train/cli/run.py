@@ -35,12 +35,14 @@ def run_command(
     usage, 3 if the machinery failed.
     """
     from spade_envs.errors import ConfigError, CorpusError, MissingExtra, NotFound, SpadeError
+    from spade_train.cli.needs import need_training
     from spade_train.cli.progress import Progress
     from spade_train.config import resolve
     from spade_train.errors import CorpusChanged, HealthError
     from spade_train.launch import train
     from spade_train.trainer import open_world
 
+    need_training()
     if resume is not None and out is not None:
         raise click.UsageError("give --out for a new run or --resume for one that is there")
     if resume is None and what is None:
