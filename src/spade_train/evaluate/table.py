@@ -22,8 +22,8 @@ NONE = "–"
 class Cell:
     """One figure."""
 
-    success: float
-    """In [0, 1]."""
+    success: float | None
+    """In [0, 1]; None where every attempt ended with a fault."""
     low: float | None = None
     high: float | None = None
     note: str = ""
@@ -134,9 +134,10 @@ def as_csv(tables: Sequence[Table]) -> str:
         for row in table.rows:
             for column, cell in zip(table.columns, row.cells, strict=True):
                 if cell is not None:
-                    ends = ["" if end is None else f"{end:.6f}" for end in (cell.low, cell.high)]
+                    found = (cell.success, cell.low, cell.high)
+                    numbers = ["" if each is None else f"{each:.6f}" for each in found]
                     text = [_field(each) for each in (table.title, row.name, row.kind, column)]
-                    writer.writerow([*text, f"{cell.success:.6f}", *ends, _field(cell.note)])
+                    writer.writerow([*text, *numbers, _field(cell.note)])
     return out.getvalue().rstrip("\n")
 
 
@@ -232,8 +233,10 @@ def _suite_table(found: Sequence[Summary], title: str) -> Table:
 
 
 def _cell(part: Figures | None, whole: Summary, notes: dict[str, None]) -> Cell | None:
-    if part is None or part.success is None:
+    if part is None:
         return None
+    if part.success is None:
+        return _faulty(part, whole, notes)
     player = whole.header.player
     found = []
     done, asked = whole.overall.attempts + whole.overall.faults, whole.header.attempts
@@ -250,6 +253,16 @@ def _cell(part: Figures | None, whole: Summary, notes: dict[str, None]) -> Cell 
     return Cell(success=part.success, low=part.low, high=part.high, note="; ".join(found))
 
 
+def _faulty(part: Figures, whole: Summary, notes: dict[str, None]) -> Cell | None:
+    """Return the cell of attempts that all ended with a fault; None if none was made."""
+    if not part.faults or whole.unanswered:
+        return None
+    text = f"no result, {part.faults} fault{'s' if part.faults > 1 else ''}"
+    if part is whole.overall:
+        notes[f"{whole.header.player}: {text}, most often {next(iter(whole.faults))}."] = None
+    return Cell(success=None, note=text)
+
+
 def _column_cell(own: Sequence[Summary], column: Column, notes: dict[str, None]) -> Cell | None:
     """Return the figure of a column: of a group, of a suite, or weighted of other columns."""
     if column.parts:
@@ -257,7 +270,7 @@ def _column_cell(own: Sequence[Summary], column: Column, notes: dict[str, None])
         if not all(cells):
             return None
         pairs = zip(cells, (weight for _, weight in column.parts), strict=True)
-        return Cell(success=sum(c.success * weight for c, weight in pairs if c is not None))
+        return Cell(success=sum((c.success or 0.0) * weight for c, weight in pairs if c))
     fitting = [each for each in own if column.fits(each.header)]
     if not fitting:
         return None
@@ -266,17 +279,16 @@ def _column_cell(own: Sequence[Summary], column: Column, notes: dict[str, None])
         notes[
             f"{best.header.player} has several results in {column.title}: the largest counts."
         ] = None
-    if column.group is None:
-        return _cell(best.overall, best, notes)
     named = [figures for name, figures in best.groups.items() if column.names(name)]
-    return _cell(named[0], best, notes) if named else None
+    part = best.overall if column.group is None else next(iter(named), None)
+    return None if part is None or part.success is None else _cell(part, best, notes)
 
 
 def _average(cells: Sequence[Cell | None], columns: Sequence[int]) -> Cell | None:
     chosen = [cells[n] for n in columns]
     if not all(chosen):
         return None
-    return Cell(success=sum(each.success for each in chosen if each is not None) / len(chosen))
+    return Cell(success=sum(each.success or 0.0 for each in chosen if each) / len(chosen))
 
 
 def _ordered(players: set[str]) -> list[str]:
@@ -306,6 +318,8 @@ def _text(cell: Cell | None) -> str:
     if cell is None:
         return NONE
     mark = "*" if cell.note else ""
+    if cell.success is None:
+        return f"{NONE}{mark}"
     if cell.low is None or cell.high is None:
         return f"{100 * cell.success:.1f}{mark}"
     return f"{100 * cell.success:.1f}{mark} [{100 * cell.low:.1f}, {100 * cell.high:.1f}]"
@@ -314,7 +328,8 @@ def _text(cell: Cell | None) -> str:
 def _tex_cell(cell: Cell | None) -> str:
     if cell is None:
         return "--"
-    text = f"{100 * cell.success:.1f}" + (r"\textsuperscript{*}" if cell.note else "")
+    shown = "--" if cell.success is None else f"{100 * cell.success:.1f}"
+    text = shown + (r"\textsuperscript{*}" if cell.note else "")
     if cell.low is not None and cell.high is not None:
         text += rf" {{\scriptsize [{100 * cell.low:.1f}, {100 * cell.high:.1f}]}}"
     return text

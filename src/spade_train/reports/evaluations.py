@@ -68,7 +68,8 @@ def write_page(
 
 def _whiskers(table: Table) -> list[_Whisker]:
     """Return the last column, which is the whole or the average, row by row."""
-    return [_Whisker(row, cell) for row in table.rows if (cell := row.cells[-1]) is not None]
+    last = [(row, row.cells[-1]) for row in table.rows]
+    return [_Whisker(row, cell) for row, cell in last if cell and cell.success is not None]
 
 
 def _curves(number: int, table: Table) -> list[Panel]:
@@ -99,7 +100,8 @@ def _curves(number: int, table: Table) -> list[Panel]:
 
 
 def _curve(name: str, rows: dict[int, Row], column: int) -> Curve:
-    points = [(at, cell) for at, row in sorted(rows.items()) if (cell := row.cells[column])]
+    cells = [(at, row.cells[column]) for at, row in sorted(rows.items())]
+    points = [(at, cell) for at, cell in cells if cell and cell.success is not None]
     halves = [
         np.nan if c.low is None or c.high is None else (c.high - c.low) / 4 for _, c in points
     ]

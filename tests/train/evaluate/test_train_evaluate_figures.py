@@ -95,6 +95,29 @@ def test_faults_are_apart_and_never_scores():
     json.dumps(nothing.as_json())
 
 
+def test_a_policy_of_faults_alone_is_explained_in_every_form():
+    faulty = summarize(replace(HEADER, player="step-1"), [FAULT])
+    (table,) = by_suite([faulty, *(summary(f"step-{n}", {"b": [[1]]}) for n in (2, 3))])
+    told = "step-1: no result, 1 fault, most often score: timed out after 1 s."
+    assert told in table.notes
+    assert "| step-1 | –* |" in markdown(table)
+    assert r"step-1 & --\textsuperscript{*} \\" in latex(table)
+    first = next(csv.DictReader(as_csv([table]).split("\n")))
+    assert (first["row"], first["success"]) == ("step-1", "")
+    assert first["note"] == "no result, 1 fault"
+    assert as_json(table)["rows"][0]["cells"]["all"]["success"] is None
+    page = render([table], [], made_at="now")
+    assert page.count("<circle") == 2
+    assert '–<abbr title="no result, 1 fault">' in page
+    unanswered = replace(FAULT, fault=Fault("reference", "the suite has none"))
+    (oracle,) = by_suite([summarize(replace(HEADER, player="oracle"), [unanswered])])
+    assert oracle.rows[0].cells == (None,)
+    layout = by_layout(
+        [replace(faulty, header=replace(faulty.header, suite="gpqa"))], LAYOUTS["reasoning"]
+    )
+    assert layout.rows == ()
+
+
 @pytest.mark.parametrize(
     ("better", "worse", "p"),
     [(5, 1, 0.21875), (0, 0, 1.0), (10, 0, 2 / 1024), (3, 3, 1.0), (1500, 1300, 0.000166)],
