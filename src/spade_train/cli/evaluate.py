@@ -174,6 +174,8 @@ def _evaluate(
     found = []
     for player in players:
         evaluation = Evaluation(suite, player, plan, out, transcripts=options["transcripts"])
+        if options["transcripts"]:
+            _tell_untold(evaluation)
         _play(evaluation, quiet=options["quiet"])
         found.append(summarize(evaluation.header, evaluation.records()))
     return found
@@ -192,6 +194,22 @@ def _tell(suite: Suite, plan: Plan, players: Sequence[Player]) -> None:
     ]
     if changed:
         click.echo(f"{suite.name}: not as published: {', '.join(changed)}", err=True)
+
+
+def _tell_untold(evaluation: Evaluation) -> None:
+    """Say how many of the attempts that are there already keep no conversation."""
+    from spade_envs.reports.visible import clean
+    from spade_train.evaluate.records import read_transcripts
+
+    told = read_transcripts(evaluation.folder) if evaluation.folder else {}
+    untold = [each for each in evaluation.records() if not each.fault and each.key not in told]
+    if untold:
+        name = clean(f"{evaluation.header.suite} {evaluation.header.player}")
+        click.echo(
+            f"{name}: {len(untold)} attempts made before keep no conversation; "
+            "another --out makes them anew",
+            err=True,
+        )
 
 
 def _play(evaluation: Evaluation, *, quiet: bool) -> None:

@@ -192,3 +192,14 @@ def test_names_of_floors_are_kept_apart(policy, name, tmp_path):
     assert found.exit_code == 2
     assert name in found.stderr
     assert list(tmp_path.iterdir()) == []
+
+
+def test_transcripts_that_are_asked_for_later_are_of_new_attempts_alone(tmp_path):
+    options = ("eval", "--suite", SUITE, "--no-floors", "--policy", POLICY, "--out", tmp_path)
+    call(*options, "--set", "count=3", "--limit", "2")
+    later = call(*options, "--set", "count=3", "--transcripts")
+    assert "2 attempts made before keep no conversation; another --out" in later.stderr
+    (kept,) = tmp_path.rglob("transcripts.jsonl")
+    assert len(kept.read_text().splitlines()) == 1
+    anew = call(*options, "--set", "count=3", "--transcripts", "--out", tmp_path / "new")
+    assert "keep no conversation" not in anew.stderr
