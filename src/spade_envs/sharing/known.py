@@ -83,15 +83,15 @@ def add_remote(name: str, url: str) -> None:
             f"to disk; add {shown(url)} and let git's credential helper, the login of the Hub or "
             "the store's own settings keep the secret"
         )
+    kept = found.url if found.kind is Kind.FOLDER else url
+    if found.kind is Kind.GIT and found.url.startswith("file://"):
+        kept = f"git+{found.url}" + (f"#{found.revision}" if found.revision else "")
     remotes = known_remotes()
-    if remotes.get(name, url) != url:
+    if remotes.get(name, kept) not in (kept, url):
         raise ConfigError(
             f"{name} is {as_shown(remotes[name])} already; remove it first with: spade-envs remote "
             f"remove {name}"
         )
-    kept = found.url if found.kind is Kind.FOLDER else url
-    if found.kind is Kind.GIT and found.url.startswith("file://"):
-        kept = f"git+{found.url}" + (f"#{found.revision}" if found.revision else "")
     _write({**remotes, name: kept})
 
 

@@ -15,7 +15,7 @@ import msgspec
 from spade_envs.errors import ConfigError, Corrupt, FormatTooNew, IdError
 from spade_envs.ids import EnvId
 from spade_envs.manifest.canonical import canonical_json, parse_json
-from spade_envs.sharing.remotes.address import Address, holds_secret
+from spade_envs.sharing.remotes.address import Address, Kind, holds_secret
 from spade_envs.sharing.wanted import EVERYTHING, Wanted
 from spade_envs.store import EnvStore
 from spade_envs.store.plays import PlayReader
@@ -98,20 +98,26 @@ def _named(
 ) -> str:
     """Return the name of an address, made up if it has none, and note that it is used."""
     if address in known:
-        used[address] = known[address]
+        used[address] = _kept(known[address])
         return address
     name = names.get(_plain(address))
     if name is None:
         taken = {*names.values(), *known, *used}
         name = next(text for n in range(len(taken) + 1) if (text := f"r{n}") not in taken)
         names[_plain(address)] = name
-    used.setdefault(name, known.get(name, address))
+    used.setdefault(name, _kept(known.get(name, address)))
     return name
 
 
 def _plain(url: str) -> str:
     """Return an address in one way of writing it: `/x.git` and `git+file:///x.git` are one."""
     return Address.read(url).written
+
+
+def _kept(url: str) -> str:
+    """Return an address as a lock keeps it: a folder from anywhere on this machine."""
+    found = Address.read(url)
+    return found.url if found.kind is Kind.FOLDER else url
 
 
 def write_lock(lock: Lock, path: Path) -> None:

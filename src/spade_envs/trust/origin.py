@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -14,6 +15,7 @@ from spade_envs.store.read import clean_line
 from spade_envs.trust import journal
 
 FILE = "origins.jsonl"
+_HERE = re.compile(r"((?:git\+)?file://)?(?=[/~])")
 
 
 class Origin(msgspec.Struct, frozen=True, kw_only=True):
@@ -92,12 +94,47 @@ def note_origin(
 
 def store_text(root: Path) -> str:
     """Return the path of a store as notes have it; paths need not be text, and notes must."""
-    return str(root).encode("utf-8", "backslashreplace").decode("utf-8")
+    return one_spelling(str(root)).encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 def origins_of(digest: str) -> list[Origin]:
     """Return every origin that was noted for a digest, the oldest first; empty for one's own."""
-    return list(journal.grouped(FILE, Origin, "digest").get(digest, ()))
+    return [_respelled(each) for each in journal.grouped(FILE, Origin, "digest").get(digest, ())]
+
+
+def _respelled(noted: Origin) -> Origin:
+    """Return a note with its folders in one spelling; earlier releases noted them as given."""
+    given = {"remote": noted.remote, "address": noted.address, "store": noted.store}
+    other = {key: new for key, text in given.items() if (new := one_spelling(text)) != text}
+    return msgspec.structs.replace(noted, **other) if other else noted
+
+
+def one_spelling(address: str) -> str:
+    """Return the address of a place on this machine as all notes spell it, others as they are.
+
+    A path has its `~` expanded, and `..`, `.` and doubled slashes are taken out. Links stay, but
+    for one that a `..` leads out of, so that the path means what it meant.
+
+    Args:
+        address: an absolute path, or a `file://` or `git+file://` with one; anything else is not
+            looked at.
+    """
+    found = _HERE.match(address)
+    if found is None:
+        return address
+    path = os.path.expanduser(address[found.end() :])
+    if not path.startswith("/"):
+        return address
+    parts: list[str] = []
+    for part in path.split("/"):
+        if part == "..":
+            above = f"/{'/'.join(parts)}"
+            if os.path.islink(above):
+                parts = [each for each in os.path.realpath(above).split("/") if each]
+            del parts[-1:]
+        elif part not in ("", "."):
+            parts.append(part)
+    return f"{found[0]}/{'/'.join(parts)}"
 
 
 def origin_in(root: Path, env_id: str, origins: Sequence[Origin]) -> Origin | None:
@@ -125,8 +162,8 @@ def others_of(origins: Sequence[Origin], but: str) -> list[str]:
 
 
 def public_address(remote: str) -> str:
-    """Return the address of a remote without user name, password, query and fragment."""
-    text = clean_line(remote, 500)
+    """Return a remote's address, spelt as all notes do, without user, password and query."""
+    text = one_spelling(clean_line(remote, 500))
     if "://" not in text:
         return text
     try:

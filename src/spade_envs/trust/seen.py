@@ -11,7 +11,7 @@ from spade_envs.ids import EnvId
 from spade_envs.store.read import clean_line
 from spade_envs.trust import journal
 from spade_envs.trust.incoming import Refused
-from spade_envs.trust.origin import public_address
+from spade_envs.trust.origin import one_spelling, public_address
 
 FILE = "seen.jsonl"
 _ASK = "ask the remote's owner; what you have already stays as it is"
@@ -130,9 +130,12 @@ def seen_digests(remote: str) -> dict[str, str]:
 def _by_id(address: str) -> dict[str, _Seen]:
     """Return the last that an address said of each id; the first digest and a withdrawal stand."""
     known: dict[str, _Seen] = {}
-    for note in journal.grouped(FILE, _Seen, "remote").get(address, ()):
-        before = known.get(note.id)
-        known[note.id] = note if before is None else _merged(before, note)
+    for remote, notes in journal.grouped(FILE, _Seen, "remote").items():
+        if one_spelling(remote) != address:  # earlier releases noted folders as they were given
+            continue
+        for note in notes:
+            before = known.get(note.id)
+            known[note.id] = note if before is None else _merged(before, note)
     return known
 
 

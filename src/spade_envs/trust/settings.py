@@ -29,7 +29,7 @@ import msgspec
 
 from spade_envs.errors import ConfigError, IdError
 from spade_envs.ids import EnvId, check_name
-from spade_envs.trust.origin import Origin, public_address
+from spade_envs.trust.origin import Origin, one_spelling, public_address
 from spade_envs.trust.signatures import Signer
 
 FILE = "trust.toml"
@@ -116,7 +116,8 @@ def load() -> Settings:
         raise ConfigError(f"{path} cannot be read: {error}") from None
     except (msgspec.ValidationError, ConfigError) as error:
         raise ConfigError(f"{path}: {error}") from None
-    return Settings(found.trust_certificate, found.require_signatures, signers, found.namespaces)
+    allowed_ones = tuple(Allowed(each.name, one_spelling(each.remote)) for each in found.namespaces)
+    return Settings(found.trust_certificate, found.require_signatures, signers, allowed_ones)
 
 
 def check_namespace(name: str) -> str:
@@ -185,7 +186,7 @@ def remove(name: str, remote: str | None = None) -> int:
                 "namespaces",
                 lambda each: (
                     each.get("name") == name
-                    and (address is None or each.get("remote", "") == address)
+                    and (address is None or one_spelling(each.get("remote", "")) == address)
                 ),
             )
         )

@@ -10,8 +10,10 @@ from spade_envs.cli.main import cli
 from spade_envs.errors import NotTrusted
 from spade_envs.sharing import make_lock, pull, push
 from spade_envs.store import open_store
+from spade_envs.trust.journal import state_folder
+from spade_envs.trust.origin import one_spelling, origins_of
 from spade_envs.trust.runs import source_to_run, standing
-from spade_envs.trust.settings import allow
+from spade_envs.trust.settings import allow, remove, settings_path
 
 
 def run(*arguments):
@@ -65,3 +67,76 @@ def test_a_store_without_a_note_is_told_no_remote_to_trust(places, stores, tmp_p
     assert f"trust add --from {evil}" in done.output
     assert run("pull", team, "--store", again.root).exit_code == 0
     assert plea_of(again).endswith(f"--from {evil}")
+
+
+@pytest.mark.parametrize(
+    ("given", "meant"),
+    [
+        ("{0}/b/../shared//x/./y/", "{0}/shared/x/y"),
+        ("{0}/link/../x", "{0}/far/x"),
+        ("{0}/link/x", "{0}/link/x"),
+        ("/../..//x/..", "/"),
+        ("~/x", "{0}/x"),
+        ("file://{0}/b/../x", "file://{0}/x"),
+        ("git+file://{0}/b/../x.git#main", "git+file://{0}/x.git#main"),
+        ("https://example.org/a/../b", "https://example.org/a/../b"),
+        ("git@example.org:../x", "git@example.org:../x"),
+        ("~nobody-is-called-so/../x", "~nobody-is-called-so/../x"),
+        ("../x", "../x"),
+    ],
+)
+def test_a_place_of_this_machine_has_one_spelling(given, meant, tmp_path, monkeypatch):
+    (tmp_path / "far/near").mkdir(parents=True)
+    (tmp_path / "link").symlink_to(tmp_path / "far/near")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert one_spelling(given.format(tmp_path)) == meant.format(tmp_path)
+
+
+def test_a_folder_in_two_spellings_is_one_remote(places, stores, tmp_path, monkeypatch):
+    (team, _), (alice, bob, carol) = places, stores
+    monkeypatch.chdir(bob.root)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert run("pull", "../team", "--store", "../bob").exit_code == 0
+    (origin,) = origins_of(bob.get("maze").digest)
+    assert (origin.remote, origin.address, origin.store) == (str(team), str(team), str(bob.root))
+    assert run("remote", "add", "team", "../team").output == f"team: {team}\n"
+    assert run("remote", "add", "team", "~/team").exit_code == 0
+    assert run("lock", "--store", "../bob", "--out", tmp_path / "a.lock").exit_code == 0
+    assert (
+        run("lock", "--store", alice.root, "--remote", "../team", "--out", "../b.lock").exit_code
+        == 0
+    )
+    for name in ("a", "b"):
+        locked = json.loads((tmp_path / f"{name}.lock").read_bytes())
+        assert list(locked["remotes"].values()) == [str(team)]
+    assert run("trust", "add", "--from", "~/bob/../team").exit_code == 0
+    assert standing(origin.digest).consented
+    assert run("trust", "remove", "--from", f"{tmp_path}/evil/../team").exit_code == 0
+    assert not standing(origin.digest).consented
+    # What the folder gave under one spelling it is held to under another.
+    moved = team.rename(tmp_path / "old")
+    add(carol, 2, name="maze")
+    push("../team", carol)
+    (refused,) = pull(str(team), open_store(tmp_path / "new", create=True)).outcomes
+    assert (refused.kind, "its content was replaced" in refused.note) == ("refused", True)
+    assert moved.exists()
+
+
+def test_what_was_noted_in_other_spellings_still_counts(places, stores, tmp_path):
+    (team, _), (_, bob, carol) = places, stores
+    pull(str(team), bob)
+    for path in state_folder().iterdir():  # as an earlier release wrote it
+        path.write_bytes(path.read_bytes().replace(b"/team", b"/alice/../team"))
+    digest = bob.get("maze").digest
+    assert plea_of(bob).endswith(f"spade-envs trust add --from {team}")
+    allow("", str(team))
+    assert standing(digest).consented
+    path = settings_path()
+    path.write_text(path.read_text().replace("/team", "/bob/../team"))
+    assert standing(digest).consented
+    assert remove("", str(team)) == 1
+    team.rename(tmp_path / "old")
+    add(carol, 2, name="maze")
+    push(str(team), carol)
+    new = open_store(tmp_path / "new", create=True)
+    assert pull(str(team), new).outcomes[0].kind == "refused"

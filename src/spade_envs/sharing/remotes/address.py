@@ -11,6 +11,7 @@ from urllib.parse import SplitResult, urlsplit
 
 from spade_envs.errors import ConfigError
 from spade_envs.store.read import clean_line
+from spade_envs.trust.origin import one_spelling
 
 _SCHEME = re.compile(r"([a-z][a-z0-9+.-]*)://", re.IGNORECASE)
 _SCP = re.compile(r"(?:[A-Za-z0-9_][A-Za-z0-9_.-]*@)?[A-Za-z0-9][A-Za-z0-9.-]*:(?!//)[^\s].*")
@@ -129,18 +130,22 @@ def _git(text: str) -> Address:
     if host.startswith("-") or (scheme not in ("", "file") and not host):
         raise ConfigError(f"{shown(url)!r} names no host that git may be given")
     if scheme in ("", "file") and not _SCP.fullmatch(url):
-        path = Path(url.removeprefix("file://")).expanduser().absolute()
+        path = _absolute(url.removeprefix("file://"))
         return Address(Kind.GIT, f"file://{path}", revision)
     return Address(Kind.GIT, url, revision)
 
 
 def _local(text: str) -> Address:
     plain, _, _ = text.partition("#")
-    path = Path(plain).expanduser()
+    path = Path(os.path.expanduser(plain))
     bare = (path / "HEAD").is_file() and (path / "objects").is_dir()
     if bare or (path.suffix == ".git" and not (path / "ENVSTORE.json").exists()):
         return _git(text)
-    return Address(Kind.FOLDER, str(Path(text).expanduser().absolute()))
+    return Address(Kind.FOLDER, _absolute(text))
+
+
+def _absolute(path: str) -> str:
+    return one_spelling(str(Path(os.path.expanduser(path)).absolute()))
 
 
 def _split(url: str) -> SplitResult | None:
