@@ -11,7 +11,7 @@ import click
 
 from spade_envs.cli.bar import Bar
 from spade_envs.cli.select import Range
-from spade_envs.cli.stores import json_option, store_option, writable_store
+from spade_envs.cli.stores import fillable_store, json_option, store_option
 from spade_envs.cli.transfers import echo_transfers, told
 
 if TYPE_CHECKING:
@@ -146,7 +146,7 @@ def pull_command(
         jobs=jobs,
     )
     with Bar("pulled") as bar:
-        opened = writable_store(store)
+        opened = fillable_store(store)
         done = pull(address_of(remote), opened, options, bar.show)
     _end(as_json, opened.root, dry_run, pull=done)
 
@@ -163,7 +163,7 @@ def sync_command(
     from spade_envs.sharing.push import PushOptions
 
     with Bar("synced") as bar:
-        opened = writable_store(store)
+        opened = fillable_store(store)
         done = sync(
             address_of(remote),
             opened,

@@ -92,8 +92,23 @@ def writable_store(store: str | None) -> EnvStore:
         ConfigError: none is named, and the default one is the starter store of a checkout.
         StoreError: it cannot be opened.
     """
+    from spade_envs.store import open_store
+
+    _refuse_starter(store)
+    return open_store(store, create=True)
+
+
+def fillable_store(store: str | None) -> EnvStore:
+    """Do as `writable_store` does, but leave it to the pull to make a store that is not there."""
+    from spade_envs.store.envstore import planned_store
+
+    _refuse_starter(store)
+    return planned_store(store)
+
+
+def _refuse_starter(store: str | None) -> None:
     from spade_envs.errors import ConfigError
-    from spade_envs.store import default_path, open_store, starter_path
+    from spade_envs.store import default_path, starter_path
     from spade_envs.store.discovery import ENV_VARIABLE
 
     starter = starter_path()
@@ -104,7 +119,6 @@ def writable_store(store: str | None) -> EnvStore:
                 f"{default} is the starter store of this checkout; name a store of your own with "
                 "--store, or this one if you mean it"
             )
-    return open_store(store, create=True)
 
 
 def readable_stores(store: str | None) -> list[EnvStore]:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 
 from spade_envs.errors import Corrupt, FormatTooNew, NotFound
 from spade_envs.ids import EnvId
@@ -14,7 +16,7 @@ from spade_envs.sharing.planning import MEND, Plan
 from spade_envs.sharing.remotes.protocol import LOST, Unreadable
 from spade_envs.store import EnvStore
 from spade_envs.store.files import publish_folder
-from spade_envs.store.layout import MANIFEST, version_path
+from spade_envs.store.layout import MANIFEST, MARKER, create_store, version_path
 from spade_envs.store.read import read_version
 from spade_envs.trust import settings as trusted
 from spade_envs.trust.door import Admitted, admit
@@ -22,6 +24,8 @@ from spade_envs.trust.incoming import Checked, Limits, Refused, check_files
 from spade_envs.trust.origin import note_origin
 from spade_envs.trust.quarantine import quarantine
 from spade_envs.trust.seen import Offer, note_offers
+
+_making = threading.Lock()
 
 
 class Bringer:
@@ -98,6 +102,7 @@ class Bringer:
 
     def _place(self, plan: Plan, checked: Checked, admitted: Admitted) -> Outcome:
         root = self._store.root
+        make(root)
         note_origin(
             root,
             plan.target,
@@ -128,9 +133,23 @@ class Bringer:
 
     def refuse(self, refused: Refused, files: Mapping[str, bytes]) -> Outcome:
         """Keep what was refused in quarantine, and return that as an outcome."""
+        if not self._dry_run:
+            make(self._store.root)
         kept = None if self._dry_run else quarantine(self._store.root, refused, files)
         where = f" (kept in {os.path.relpath(kept, self._store.root)})" if kept else ""
         return Outcome("refused", refused.where, note=f"{refused.reason}; {refused.mend}{where}")
+
+
+def is_made(root: Path) -> bool:
+    """Whether a store is there."""
+    return (root / MARKER).exists()
+
+
+def make(root: Path) -> None:
+    """Make a store where none is yet; a pull that fails before that leaves no folder behind."""
+    if not is_made(root):
+        with _making:  # versions are placed by many threads, and half a store is none
+            create_store(root)
 
 
 def _lost(plan: Plan, error: Exception) -> Refused:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from spade_envs.sharing.bring import Bringer
+from spade_envs.sharing.bring import Bringer, is_made, make
 from spade_envs.sharing.local import Holdings
 from spade_envs.sharing.names import SAME_NAMES, Renaming
 from spade_envs.sharing.offered import Offered, look
@@ -54,7 +54,7 @@ def pull(
 
     Args:
         url: address of the remote; see `open_remote`.
-        store: where to.
+        store: where to; made once something is placed, if it is a `planned_store`.
         options: what to take, and what to call it.
         progress: is told how many versions are done.
 
@@ -75,7 +75,7 @@ def pull_from(
     progress: Progress | None = None,
 ) -> Transfer:
     """Do as `pull` does, from an open remote."""
-    if not options.dry_run:
+    if not options.dry_run and store.root.exists():
         store.require_writable()
     offered = look(remote, Reader(remote, options.jobs), must_exist=True)
     return _Pull(offered, store, options).run(progress or (lambda done, total: None))
@@ -108,8 +108,10 @@ class _Pull:
         try:
             outcomes += self._bringer.bring(planned.plans, progress, planned.held)
         finally:
-            if not options.dry_run and (planned.plans or planned.withdrawn):
+            if not options.dry_run and (planned.plans or planned.withdrawn) and is_made(root):
                 self._store.refresh()
+        if not options.dry_run:
+            make(root)
         notes = [f"{each.where} {each.reason}" for each in offered.listing.left_alone[:3]]
         if options.plays and not options.dry_run:
             notes += pull_plays(offered, root)

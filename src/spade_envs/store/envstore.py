@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from spade_envs.manifest.models import Manifest, Provenance
     from spade_envs.store.verify import Gates, Problem
 
-__all__ = ["EnvStore", "open_store"]
+__all__ = ["EnvStore", "open_store", "planned_store"]
 
 logger = logging.getLogger(__name__)
 
@@ -52,6 +52,22 @@ def open_store(where: str | os.PathLike[str] | None = None, *, create: bool = Fa
         layout.create_store(root)
     else:
         layout.check_marker(root)
+    return EnvStore(root)
+
+
+def planned_store(where: str | os.PathLike[str] | None = None) -> EnvStore:
+    """Return the envstore at `where`, or one without versions that a pull makes once it needs it.
+
+    Args:
+        where: as `open_store` takes it.
+
+    Raises:
+        FormatTooNew: a newer release wrote it.
+        Corrupt: its marker is unreadable.
+        ConfigError: the folder holds something else.
+    """
+    root = default_path() if where is None else Path(where).expanduser().absolute()
+    layout.check_room(root)
     return EnvStore(root)
 
 

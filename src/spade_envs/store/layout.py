@@ -60,12 +60,32 @@ def create_store(root: Path) -> None:
     with told("made", root):
         root.mkdir(parents=True, exist_ok=True)
     if not (root / MARKER).exists():
-        if any(path.name not in (".staging", ".git", *EXTRAS) for path in root.iterdir()):
-            raise ConfigError(f"{root} is not an envstore and not empty; name a new folder")
+        _check_empty(root)
         for name, data in EXTRAS.items():
             publish_file(root, root / name, data)
         publish_file(root, root / MARKER, marker())
     check_marker(root)
+
+
+def check_room(root: Path) -> None:
+    """Check that `root` is an envstore or that one can be made there; makes nothing.
+
+    Raises:
+        ConfigError: `root` holds something else.
+        FormatTooNew: a newer release wrote it.
+        Corrupt: its marker is unreadable.
+    """
+    if (root / MARKER).exists():
+        check_marker(root)
+    elif root.is_dir():
+        _check_empty(root)
+    elif os.path.lexists(root):
+        raise ConfigError(f"{root} is no folder; name a new one")
+
+
+def _check_empty(root: Path) -> None:
+    if any(path.name not in (".staging", ".git", *EXTRAS) for path in root.iterdir()):
+        raise ConfigError(f"{root} is not an envstore and not empty; name a new folder")
 
 
 def check_marker(root: Path) -> None:
