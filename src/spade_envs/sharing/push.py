@@ -55,6 +55,8 @@ class PushOptions:
     plays: bool = False
     """Give the ledgers of plays as well."""
     dry_run: bool = False
+    withdrawn: frozenset[str] = frozenset()
+    """Ids here that count as withdrawn: of a dry run, what the pull before it would withdraw."""
     jobs: int = JOBS
     """How many versions are written at once, >= 1."""
 
@@ -179,6 +181,8 @@ class _Push:
         taken: set[EnvId] = set()
         for record in self._chosen(list(holdings.records.values())):
             source = EnvId.parse(record.id)
+            if record.id in self._options.withdrawn:
+                record = replace(record, withdrawn="as it is there")
             try:
                 target = self._options.renaming.of(source)
             except IdError as error:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from spade_envs.sharing.outcome import Progress, Transfer
+from spade_envs.sharing.outcome import Outcome, Progress, Transfer, in_order
 from spade_envs.sharing.pull import PullOptions, pull_from
 from spade_envs.sharing.push import PushOptions, push_to
 from spade_envs.sharing.remotes import open_remote
@@ -30,6 +30,8 @@ def sync(
 ) -> Synced:
     """Pull from a remote and then push to it.
 
+    A dry run plans the push for what the pull would leave.
+
     Raises:
         NotFound: there is no store at the remote; push first.
         RemoteError: the remote cannot be reached; what was placed so far stays.
@@ -38,4 +40,10 @@ def sync(
     """
     with open_remote(url) as remote:
         pulled = pull_from(remote, store, pull_options, progress)
-        return Synced(pulled, push_to(remote, store, push_options, progress))
+        if not (pull_options.dry_run and push_options.dry_run):
+            return Synced(pulled, push_to(remote, store, push_options, progress))
+        gone = frozenset(each.placed for each in pulled.of("withdrawn") if each.placed)
+        foretold = push_to(remote, store, replace(push_options, withdrawn=gone), progress)
+        taken = [Outcome("same", each.placed, each.id, each.digest) for each in pulled.of("new")]
+        outcomes = in_order([*foretold.outcomes, *taken])
+        return Synced(pulled, replace(foretold, outcomes=outcomes))

@@ -1,5 +1,7 @@
 """Dry runs do nothing and foretell what is done; what fails leaves nothing behind."""
 
+import json
+
 import pytest
 from click.testing import CliRunner
 
@@ -42,3 +44,22 @@ def test_a_folder_that_holds_something_else_is_refused_before_anything(team, tmp
     for place in (tmp_path / "full", tmp_path / "full/mine.txt"):
         done = run("pull", team, "--dry-run", "--store", place)
         assert "name a new" in str(done.exception)
+
+
+def test_a_dry_run_of_sync_foretells_what_sync_does(team, stores):
+    alice, bob, _ = stores
+    run("pull", team, "--store", bob.root)
+    alice.withdraw("maze", "too easy")
+    add(alice, 2, name="chess")
+    push(str(team), alice)
+    add(bob, 3, name="nim")
+    foretold = json.loads(run("sync", team, "--dry-run", "--json", "--store", bob.root).stdout)
+    done = json.loads(run("sync", team, "--json", "--store", bob.root).stdout)
+    for way in ("pull", "push"):
+        assert foretold[way]["environments"] == done[way]["environments"]
+    kinds = {each["id"]: each["kind"] for each in foretold["push"]["environments"]}
+    assert kinds == {
+        "spade/chess-v0": "same",
+        "spade/maze-v0": "withdrawn",
+        "spade/nim-v0": "new",
+    }
