@@ -231,6 +231,10 @@ def sign_command(refs: tuple[str, ...], key: Path, replace: bool, store: str | N
     from spade_envs.trust.vouching import sign_version
 
     key = Path(os.path.expanduser(key))
+    if not key.is_file():
+        raise click.UsageError(
+            f"--key {key}: no such file; make one with: ssh-keygen -t ed25519 -f FILE"
+        )
     if refs:
         chosen = [find(ref, store) for ref in refs]
     else:

@@ -72,6 +72,11 @@ def test_a_private_key_is_not_taken_for_a_public_one(keys):
     assert (done.exit_code, "give the .pub file" in done.output) == (2, True)
 
 
+def test_a_key_that_is_not_there_signs_nothing_and_says_so(store, tmp_path):
+    done = run("sign", "--key", tmp_path / "nokey", "--store", store.root)
+    assert (done.exit_code, "no such file; make one with" in done.output) == (2, True)
+
+
 def test_signing_and_verifying_a_store(store, keys, public):
     first, second = add(store, 1, name="alice.maze"), add(store, 2, name="maze")
     bare = tree(store.root)
