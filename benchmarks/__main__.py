@@ -39,10 +39,16 @@ BENCHMARKS = (
 @click.argument("names", nargs=-1, type=click.Choice(BENCHMARKS))
 @click.option("--rounds", type=click.IntRange(1), help="Samples per contender.")
 @click.option("--corpus-mib", type=click.IntRange(33), help="Size of the corpus, in MiB.")
+@click.option("--seed", type=click.IntRange(0), help="Of what nano writes (diversity).")
 @click.option("--tiny", is_flag=True, help="Run everything once; the figures mean nothing.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def main(
-    names: tuple[str, ...], rounds: int | None, corpus_mib: int | None, tiny: bool, as_json: bool
+    names: tuple[str, ...],
+    rounds: int | None,
+    corpus_mib: int | None,
+    seed: int | None,
+    tiny: bool,
+    as_json: bool,
 ) -> None:
     """Run the benchmarks NAMES, or all; exit with 1 if a bar is missed."""
     scale = TINY if tiny else Scale()
@@ -50,6 +56,8 @@ def main(
         scale = replace(scale, rounds=rounds)
     if corpus_mib is not None:
         scale = replace(scale, corpus_mib=corpus_mib)
+    if seed is not None:
+        scale = replace(scale, seed=seed)
     console = Console()
     results = []
     if not as_json:

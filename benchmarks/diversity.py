@@ -1,15 +1,16 @@
 """What the memory does to the diversity of what nano writes, at the same number of environments.
 
-The same run is made three times: without memory, with it, and with it, smaller crowds and refusing
-what is nearer than `APART` to another environment. Refused designs cost tokens, so the run without
-memory is then continued until it has made as many attempts as that with memory; it holds more
-environments then, which moves all figures but the effective numbers.
+The same run is made three times: without memory, with it, and with it while refusing what is nearer
+than `Apart.distance` to another environment: by a sentence encoder where one is installed, by
+`hashed` otherwise. Refused designs cost attempts, which the table shows.
+`python -m benchmarks.diversity STORE ...` measures stores that are there, such as those of
+`spade-envs generate --no-memory` and `--memory`.
 
 Diversity is counted in these ways. Families and sizes: the effective number (the exponential of the
 entropy) of pairs of a family of programs and the size of its instances at level 0, which tells how
 families and levels are spread. Distance: the mean of 1 - cosine to the nearest other environment,
-of what is said (the memory looks at such distances itself, so they are also taken with an embedder
-that it does not use, where one is installed) and of what is played (`novelty.behaviour`).
+of what is said, by `hashed` and by a sentence encoder where one is installed (the memory refuses by
+one of them itself, so the other is the harder judge), and of what is played (`novelty.behaviour`).
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+import click
 import numpy as np
 
 from benchmarks.timing import Claim, Result, Scale, Series, Table
@@ -41,21 +43,26 @@ from spade_train.nano.programs import family_of
 
 BAR = 1.5
 """How many times the diversity of the run without memory."""
-APART = 0.3
-"""Least distance of a new environment to all others, in the run that refuses what is nearer."""
-CLOSE = 4
-"""Most environments that are made alike and have the same level, in that run."""
-SEED = 0
 OTHER_EMBEDDER = "minilm"
-_ATTEMPTS = 20
+_ATTEMPTS = 40
 """Attempts per environment before a run gives up."""
 _SIZE = re.compile(r"(\d+) \+ self\.level")
-_OFF, _ON, _APART, _MORE = (
-    "memory off",
-    "memory on",
-    "memory on, apart",
-    "memory off, as many attempts",
-)
+_OFF, _ON, _APART = "memory off", "memory on", "memory on, apart"
+
+
+@dataclass(frozen=True, slots=True)
+class Apart:
+    """How the run that refuses what is near refuses."""
+
+    embedder: str
+    distance: float
+    """Least distance of a new environment to all others."""
+    crowd: int
+    """Most environments that are made alike and have the same level."""
+
+
+BY_MEANING = Apart(OTHER_EMBEDDER, 0.372, 10)
+BY_WORDS = Apart("hashed", 0.3, 4)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,9 +78,9 @@ class Diverse:
     cells: float
     """Effective number of pairs of family and size at level 0."""
     distance: float
-    """Mean distance to the nearest other environment, by the memory's embedder."""
+    """Mean distance to the nearest other environment, by `hashed`."""
     other: float | None
-    """The same by an embedder that the memory does not use; None where it is not installed."""
+    """The same by the sentence encoder; None where it is not installed."""
     behaviour: float | None
     """The same by what is played, of those of which that can be told; None if there are too few."""
     vendi: float
@@ -83,18 +90,16 @@ class Diverse:
 
 def run(scale: Scale) -> Result:
     """Let nano write with and without memory, and compare what came of it."""
+    how = BY_MEANING if _installed(OTHER_EMBEDDER) else BY_WORDS
     with tempfile.TemporaryDirectory(prefix="spade-diversity-") as folder:
-        place, count = Path(folder), scale.written
-        off, plain = _store(place / "off"), _store(place / "on")
-        apart = _store(place / "apart")
+        place = Path(folder)
+        off, plain, apart = (_store(place / name) for name in ("off", "on", "apart"))
+        near = Desk(apart, memory=_memory(apart, how.embedder), apart=how.distance, crowd=how.crowd)
         found = {
-            _OFF: _measured(off, None, count=count),
-            _ON: _measured(plain, Desk(plain, memory=_memory(plain)), count=count),
-            _APART: _measured(
-                apart, Desk(apart, memory=_memory(apart), apart=APART, crowd=CLOSE), count=count
-            ),
+            _OFF: _measured(off, None, scale),
+            _ON: _measured(plain, Desk(plain, memory=_memory(plain, "hashed")), scale),
+            _APART: _measured(apart, near, scale),
         }
-        found[_MORE] = _measured(off, None, count=None, attempts=found[_ON].attempts)
     series = tuple(
         Series(f"{what}, {name}", unit, (value,))
         for name, one in found.items()
@@ -103,35 +108,39 @@ def run(scale: Scale) -> Result:
             ("distance to the nearest", "1 - cosine", one.distance),
         )
     )
-    return Result("diversity", series, _claims(found), (), (_table(found),))
+    return Result("diversity", series, _claims(found, how), (), (_table(found),))
 
 
-def _claims(found: Mapping[str, Diverse]) -> tuple[Claim, ...]:
-    off, on, apart = (found[name] for name in (_OFF, _ON, _APART))
+def _claims(found: Mapping[str, Diverse], how: Apart) -> tuple[Claim, ...]:
+    off, apart = found[_OFF], found[_APART]
+    far, near = apart.distance, off.distance
+    if how.embedder == OTHER_EMBEDDER and apart.other is not None and off.other is not None:
+        far, near = apart.other, off.other
     return (
-        Claim("families and sizes, times those without", on.cells / off.cells, BAR, True),
-        Claim(
-            "distance to the nearest with --apart, times that without",
-            apart.distance / off.distance,
-            BAR,
-            True,
-        ),
+        Claim("families and sizes, times those without", apart.cells / off.cells, BAR, True),
+        Claim(f"distance to the nearest by {how.embedder}, times", far / near, BAR, True),
     )
+
+
+def _installed(embedder: str) -> bool:
+    try:
+        make_embedder(embedder)
+    except MissingExtra:
+        return False
+    return True
 
 
 def _store(path: Path) -> EnvStore:
     return open_store(path, create=True)
 
 
-def _memory(store: EnvStore) -> Memory:
-    memory = open_memory(store, "hashed")
+def _memory(store: EnvStore, embedder: str) -> Memory:
+    memory = open_memory(store, embedder)
     memory.refresh()
     return memory
 
 
-def _measured(
-    store: EnvStore, desk: Desk | None, *, count: int | None, attempts: int | None = None
-) -> Diverse:
+def _measured(store: EnvStore, desk: Desk | None, scale: Scale) -> Diverse:
     """Run in a store and measure what is in it."""
     begun, used = time.monotonic(), [0]
 
@@ -142,9 +151,9 @@ def _measured(
         open_policy("nano"),
         open_corpus("pydoc"),
         store,
-        count=count,
-        max_attempts=attempts if count is None else _ATTEMPTS * count,
-        seed=SEED,
+        count=scale.written,
+        max_attempts=_ATTEMPTS * scale.written,
+        seed=scale.seed,
         desk=desk,
         progress=note,
     )
@@ -214,3 +223,17 @@ def _table(found: Mapping[str, Diverse]) -> Table:
     ]
     more = (OTHER_EMBEDDER, "played", "Vendi", "s")
     return Table("Diversity of what nano wrote", (*columns, *more), tuple(rows))
+
+
+@click.command()
+@click.argument("stores", nargs=-1, required=True, type=click.Path(exists=True, path_type=Path))
+def main(stores: tuple[Path, ...]) -> None:
+    """Measure the diversity of STORES of what nano wrote."""
+    found = {path.name: _diverse(open_store(path), 0, 0, 0.0) for path in stores}
+    table = _table(found)
+    for row in (table.columns, *table.rows):
+        click.echo("\t".join(row))
+
+
+if __name__ == "__main__":
+    main()

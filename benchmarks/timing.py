@@ -31,6 +31,7 @@ class Scale:
         depths: how deep the gates look.
         seeds: episodes that the gates play for each level.
         written: environments that nano writes in each run.
+        seed: of what nano writes, >= 0.
         versions: environments in the store that is listed and verified.
         corpus_mib: size of the corpus that is indexed, in MiB, >= 33 (less is not indexed on disk).
         vectors: environments in the memory.
@@ -49,6 +50,7 @@ class Scale:
     questions: int = 200
     corpus_mib: int = 256
     written: int = 200
+    seed: int = 0
     versions: int = 50_000
 
     def at_most(self, rounds: int) -> Scale:
