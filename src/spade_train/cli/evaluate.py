@@ -103,7 +103,7 @@ def eval_command(
                     dtype=options["dtype"],
                     floors=not options["no_floors"],
                 )
-                found += _evaluate(suite, players, out, options)
+                found += _evaluate(suite, players, out.absolute(), options)
             finally:
                 suite.close()
     except (ClientError, SuiteError, StateError) as error:
@@ -116,7 +116,7 @@ def eval_command(
         click.echo(json.dumps([each.as_json() for each in found], indent=2))
     else:
         _show(found)
-    faults = sum(each.overall.faults for each in found) - sum(len(s.unanswered) for s in found)
+    faults = sum(each.overall.faults - each.overall.unanswered for each in found)
     sys.exit(1 if faults else 0)
 
 
@@ -238,11 +238,12 @@ def _play(evaluation: Evaluation, *, quiet: bool) -> None:
 
 def _show(found: Sequence[Summary]) -> None:
     from spade_train.evaluate.table import by_suite, markdown
+    from spade_train.suites.base import UNANSWERED
 
     for table in by_suite(found):
         click.echo(markdown(table))
         click.echo()
     for each in found:
         for text, count in list(each.faults.items())[:_TOLD]:
-            if not text.startswith("reference:"):
+            if text != f"{UNANSWERED.where}: {UNANSWERED.reason}":
                 click.echo(f"{each.header.player}: {count} faults, {text}", err=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import importlib
 import json
@@ -24,7 +25,7 @@ from spade_envs.design.clients import (
 )
 from spade_envs.errors import ClientError, ConfigError
 from spade_envs.types import Completion, Json, Message
-from spade_train.suites.base import Decoding, Fault, Session
+from spade_train.suites.base import UNANSWERED, Decoding, Fault, Session
 from spade_train.suites.own import look_here
 
 FLOORS = ("oracle", "empty", "constant", "random")
@@ -215,16 +216,17 @@ def function_player(
     """Return the player that a function makes.
 
     Args:
-        respond: gives the same reply every time; where it raises or gives no text, the attempt has
-            a fault.
+        respond: gives the same reply every time; where it raises, exits or gives no text, the
+            attempt has a fault. What it prints goes to standard error.
         name: of its row.
         identity: what tells it from others; its name if None.
     """
 
     def rule(ask: Ask) -> Answer:
         try:
-            said = respond(ask.messages)
-        except Exception as error:  # noqa: BLE001  the boundary: a function of the user's
+            with contextlib.redirect_stdout(sys.stderr):  # ours is for tables and JSON
+                said = respond(ask.messages)
+        except (Exception, SystemExit) as error:  # noqa: BLE001  the boundary: a user's function
             text = " ".join(f"{type(error).__name__}: {error}".split())
             return Fault("policy", text[:_REASON_CHARS])
         if not isinstance(said, str):
@@ -313,9 +315,10 @@ def reply_seed(attempt_seed: int, turn: int) -> int:
 
 def _oracle(ask: Ask) -> Answer:
     said = ask.session.reference()
-    if said is None:
-        return Fault("reference", "the suite has no reference for this task")
-    return Reply(text=said)
+    if said is not None:
+        return Reply(text=said)
+    broken = ask.session.score() if ask.session.done else None  # asking may have broken it
+    return broken if isinstance(broken, Fault) else UNANSWERED
 
 
 def _random(ask: Ask) -> Answer:
@@ -328,9 +331,15 @@ def _function(place: str) -> Respond:
         raise ConfigError(f"python:{place} names no function; write python:MODULE:FUNCTION")
     look_here()
     try:
-        found = getattr(importlib.import_module(module), function)
+        with contextlib.redirect_stdout(sys.stderr):
+            found = getattr(importlib.import_module(module), function)
     except (ImportError, AttributeError) as error:
         raise ConfigError(f"python:{place} cannot be found: {error}") from error
+    except (Exception, SystemExit) as error:  # the boundary: a module of the user's
+        told = " ".join(f"{type(error).__name__}: {error}".split())[:_REASON_CHARS]
+        raise ConfigError(
+            f"python:{place}: {module} cannot be imported, it ends with {told}"
+        ) from error
     if not callable(found):
         raise ConfigError(f"python:{place} is no function")
     return found  # type: ignore[no-any-return]  # what it returns is read as text

@@ -126,6 +126,9 @@ class Evaluation:
         plan: how much of it, and how.
         folder: of all evaluations; None keeps nothing.
         transcripts: whether conversations are kept too.
+
+    Raises:
+        ConfigError: the suite has no tasks.
     """
 
     def __init__(
@@ -281,6 +284,8 @@ def _record(attempt: Attempt, fault: Fault | None) -> Record:
 
 def _header(suite: Suite, player: Player, plan: Plan, decoding: Decoding) -> Header:
     tasks = suite.tasks()
+    if not tasks:
+        raise ConfigError(f"suite {suite.name} has no tasks with these settings")
     groups: dict[str, int] = {}
     for task in tasks:
         groups[task.group] = groups.get(task.group, 0) + 1

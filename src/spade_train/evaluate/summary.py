@@ -9,6 +9,7 @@ from pathlib import Path
 from spade_envs.intervals import Interval, mean_interval, wilson
 from spade_envs.types import Json
 from spade_train.evaluate.records import Header, Record, read_header, read_records
+from spade_train.suites.base import UNANSWERED
 
 INTERVALS = (
     "95 % over tasks: Wilson's, with the number of attempts that the spread between tasks is worth"
@@ -40,6 +41,8 @@ class Figures:
     value: float | None = None
     """Mean over tasks of the mean score, partial credit included."""
     faults: int = 0
+    unanswered: int = 0
+    """Of the faults, those that are only a task without a reference, where the oracle played."""
     stopped: int = 0
     """Attempts that were broken off at the limit of turns or of context."""
     cut: int = 0
@@ -57,7 +60,7 @@ class Summary:
     macro: float | None
     """Mean of the groups' success, each counted once."""
     faults: Mapping[str, int]
-    """How often, by place and reason without its numbers."""
+    """How often, by place and reason, the most frequent first."""
     unanswered: tuple[str, ...] = ()
     """Tasks for which the suite has no reference, if the oracle played."""
     tokens: Mapping[str, int] = field(default_factory=dict)
@@ -87,7 +90,7 @@ def summarize(header: Header, records: Sequence[Record]) -> Summary:
         if record.fault is not None:
             text = f"{record.fault.where}: {record.fault.reason}"
             faults[text] = faults.get(text, 0) + 1
-    reference = [r.task for r in records if r.fault is not None and r.fault.where == "reference"]
+    reference = [r.task for r in records if r.fault == UNANSWERED]
     return Summary(
         header=header,
         overall=figures(records),
@@ -141,6 +144,7 @@ def figures(records: Sequence[Record]) -> Figures:
         all_success=_mean([float(rate == 1) for rate in means]),
         value=_mean([_mean(each) or 0.0 for each in values.values()]),
         faults=len(records) - len(fair),
+        unanswered=sum(each.fault == UNANSWERED for each in records),
         stopped=sum(bool(each.stopped) for each in fair),
         cut=sum(each.cut > 0 for each in fair),
     )

@@ -13,9 +13,11 @@ from spade_train.evaluate.layouts import Column, Layout
 from spade_train.evaluate.players import FLOORS
 from spade_train.evaluate.records import Header
 from spade_train.evaluate.summary import INTERVALS, Figures, Summary
+from spade_train.suites.base import UNANSWERED
 
 Kind: TypeAlias = Literal["policy", "oracle", "floor"]
 NONE = "–"
+_UNANSWERED = f"{UNANSWERED.where}: {UNANSWERED.reason}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -242,8 +244,8 @@ def _cell(part: Figures | None, whole: Summary, notes: dict[str, None]) -> Cell 
     done, asked = whole.overall.attempts + whole.overall.faults, whole.header.attempts
     if done < asked:
         found.append(f"{done} of {asked} attempts so far")
-    if part.faults and not whole.unanswered:
-        found.append(f"{part.faults} faults left out")
+    if lost := part.faults - part.unanswered:
+        found.append(f"{lost} faults left out")
     if part.stopped:
         found.append(f"{part.stopped} broken off at a limit")
     if part.cut:
@@ -255,11 +257,13 @@ def _cell(part: Figures | None, whole: Summary, notes: dict[str, None]) -> Cell 
 
 def _faulty(part: Figures, whole: Summary, notes: dict[str, None]) -> Cell | None:
     """Return the cell of attempts that all ended with a fault; None if none was made."""
-    if not part.faults or whole.unanswered:
+    lost = part.faults - part.unanswered
+    if not lost:
         return None
-    text = f"no result, {part.faults} fault{'s' if part.faults > 1 else ''}"
+    text = f"no result, {lost} fault{'s' if lost > 1 else ''}"
     if part is whole.overall:
-        notes[f"{whole.header.player}: {text}, most often {next(iter(whole.faults))}."] = None
+        often = next(each for each in whole.faults if each != _UNANSWERED)
+        notes[f"{whole.header.player}: {text}, most often {often}."] = None
     return Cell(success=None, note=text)
 
 

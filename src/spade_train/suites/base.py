@@ -64,6 +64,10 @@ class Fault:
     """One line, such as `timed out after 10 s`."""
 
 
+UNANSWERED = Fault("reference", "the suite has no reference for this task")
+"""What the oracle ends with where nobody knows an answer: nothing is broken."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decoding:
     """How replies are sampled, and how long an attempt may be; a suite states the published one."""

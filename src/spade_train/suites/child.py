@@ -19,8 +19,8 @@ from collections.abc import Mapping
 from typing import Any, BinaryIO
 
 from spade_envs.errors import SpadeError
-from spade_envs.types import Json, Message
-from spade_train.suites.base import Fault, Session, Suite, Task
+from spade_envs.types import Json
+from spade_train.suites.base import Fault, Score, Session, Suite, Task
 
 _REASON_CHARS = 300
 _WATCH_S = 1.0
@@ -40,7 +40,9 @@ class Server:
         if op == "load":
             return self._load(args["factory"], args["settings"])
         if op == "tasks":
-            return [[task.id, task.group, dict(task.detail)] for task in self._known().values()]
+            if self._suite is None:
+                raise ValueError("nothing is loaded")
+            return [[task.id, task.group, dict(task.detail)] for task in self._suite.tasks()]
         number = args["session"]
         if op == "open":
             return self._open(number, args["task"], args["seed"])
@@ -93,18 +95,16 @@ class Server:
         messages = session.messages
         new = [[each.role, each.content] for each in messages[self._told[number] :]]
         self._told[number] = len(messages)
-        return {"done": session.done, "new": new}
+        return {"done": bool(session.done), "new": new}
 
 
 def _plain(value: Any) -> Json:
     """Return a score or a fault as JSON that says which it is."""
-    return {"is": type(value).__name__, **dataclasses.asdict(value)}
-
-
-def message_of(pair: Json) -> Message:
-    """Return a message as `reply` and `open` send it."""
-    role, content = pair
-    return Message(role, str(content))
+    if isinstance(value, Score):
+        return {**dataclasses.asdict(value), "is": "Score", "value": float(value.value)}
+    if isinstance(value, Fault):
+        return {**dataclasses.asdict(value), "is": "Fault"}
+    raise TypeError(f"{type(value).__name__} is neither a Score nor a Fault")
 
 
 def serve(calls: BinaryIO, answers: BinaryIO) -> None:

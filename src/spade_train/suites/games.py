@@ -294,7 +294,7 @@ def named(games: Sequence[str] | str) -> list[str]:
         ConfigError: one holds anything but letters, digits, `_` and `-`.
     """
     given = games.split(",") if isinstance(games, str) else games
-    chosen = [each.strip() for each in given if each.strip()]
+    chosen = list(dict.fromkeys(each.strip() for each in given if each.strip()))
     if bad := [each for each in chosen if not re.fullmatch(r"[\w-]+", each)]:
         raise ConfigError(f"no game is called {bad[0]!r}")
     return chosen

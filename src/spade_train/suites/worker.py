@@ -28,8 +28,8 @@ import platformdirs
 from spade_envs.errors import ConfigError
 from spade_envs.types import Json, Message
 from spade_train.errors import SuiteError
-from spade_train.suites.base import Decoding, Fault, Said, Score, Task
-from spade_train.suites.child import message_of
+from spade_train.suites.answers import About, about_of, score_of, state_of, tasks_of, text_of
+from spade_train.suites.base import Fault, Said, Score, Task
 
 _START = (
     "import json, sys; sys.path[:] = json.loads(sys.argv[1]); "
@@ -95,11 +95,9 @@ class IsolatedSuite:
         self._turn = count()
         with children[0].lock:
             about = children[0].started()
-        self.name: str = about["name"]
-        self.version: str = about["version"]
-        self.settings: Mapping[str, Json] = about["settings"]
-        self.labels: Mapping[str, str] = about["labels"]
-        self.decoding = Decoding(**about["decoding"])
+        self.name, self.version, self.decoding = about.name, about.version, about.decoding
+        self.settings: Mapping[str, Json] = about.settings
+        self.labels: Mapping[str, str] = about.labels
         self._tasks: tuple[Task, ...] | None = None
 
     @property
@@ -120,7 +118,7 @@ class IsolatedSuite:
                 found = child.call("tasks", {}, self._limits.load_s)
             if isinstance(found, Fault):
                 raise SuiteError(f"suite {self.name} cannot list its tasks: {found.reason}")
-            self._tasks = tuple(Task(*each) for each in found)
+            self._tasks = tasks_of(self.name, found)
         return self._tasks
 
     def open(self, task: Task, *, seed: int) -> IsolatedSession | Fault:
@@ -177,15 +175,17 @@ class IsolatedSession:
     def score(self) -> Score | Fault:
         """Return what the attempt is worth."""
         found = self._asked("score")
-        if isinstance(found, Fault):
-            return found
-        kind, values = found.pop("is"), found
-        return Fault(**values) if kind == "Fault" else Score(**values)
+        return found if isinstance(found, Fault) else score_of(found)
 
     def reference(self) -> Said | None:
-        """Return what the oracle says next; None too if it cannot be asked."""
+        """Return what the oracle says next; None too where asking broke it (see `score`)."""
         found = self._asked("reference")
-        return None if isinstance(found, Fault) else found
+        if found is not None and not isinstance(found, Fault):
+            found = text_of("reference", found)
+        if isinstance(found, Fault):
+            self._fault, self._done = found, True
+            return None
+        return found
 
     def random(self, rng: random.Random) -> Said:
         """Return a random reply; an empty one if it cannot be had."""
@@ -210,13 +210,12 @@ class IsolatedSession:
         return self._child.call(op, {"session": self._number, **args}, self._call_s)
 
     def _take(self, op: str, state: Json | Fault) -> None:
-        if not isinstance(state, Fault) and "is" in state:
-            state = Fault(state["where"], state["reason"])
-        if isinstance(state, Fault):
-            self._fault, self._done = state, True
+        found = state if isinstance(state, Fault) else state_of(op, state)
+        if isinstance(found, Fault):
+            self._fault, self._done = found, True
             return
-        self._done = state["done"]
-        self._messages += [message_of(pair) for pair in state["new"]]
+        self._done, new = found
+        self._messages += new
 
     def _revived(self) -> Fault | None:
         """Make sure that the process knows this session: open it, and say again what was said."""
@@ -245,7 +244,7 @@ class _Child:
         self._load = {"factory": factory, "settings": settings}
         self._packages, self._limits = packages, limits
         self._process: subprocess.Popen[bytes] | None = None
-        self._about: Json = None
+        self._about: About | None = None
         self._numbers = count()
         self._buffer = bytearray()
         self._home = ""
@@ -259,7 +258,7 @@ class _Child:
         """Return a number for a new session."""
         return next(self._numbers)
 
-    def started(self) -> Json:
+    def started(self) -> About:
         """Start it and load the suite, if it does not run; return what the suite is."""
         fresh = self._process is None
         if fresh and not self._aborted:
@@ -278,7 +277,8 @@ class _Child:
                 raise SuiteError(
                     f"{self._load['factory']} cannot be loaded: {found['fault']}{told}"
                 )
-            self._about = found["ok"]
+            self._about = about_of(str(self._load["factory"]), found["ok"])
+        assert self._about is not None
         return self._about
 
     def call(self, op: str, args: Mapping[str, Json], time_s: float) -> Json | Fault:

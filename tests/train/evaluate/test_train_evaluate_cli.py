@@ -203,3 +203,51 @@ def test_transcripts_that_are_asked_for_later_are_of_new_attempts_alone(tmp_path
     assert len(kept.read_text().splitlines()) == 1
     anew = call(*options, "--set", "count=3", "--transcripts", "--out", tmp_path / "new")
     assert "keep no conversation" not in anew.stderr
+
+
+def odd(tmp_path, *arguments):
+    options = ("eval", "--suite", "train.suites.odd:make", "--no-floors", "--out", tmp_path)
+    return call(*options, *arguments)
+
+
+def test_a_policy_that_exits_or_prints_ends_no_evaluation(tmp_path):
+    left = odd(tmp_path, "--policy", "python:train.suites.odd:leave", "--json")
+    assert left.exit_code == 1
+    (summary,) = json.loads(left.stdout)
+    assert summary["faults"] == {"policy: SystemExit: 0": 2}
+    noisy = odd(tmp_path, "--policy", "python:train.suites.odd:noisy", "--json")
+    assert noisy.exit_code == 0
+    assert json.loads(noisy.stdout)[0]["overall"]["attempts"] == 2
+    assert "noise of a policy" in noisy.stderr
+
+
+@pytest.mark.parametrize(
+    ("code", "told"),
+    [
+        ("def f(:", "SyntaxError: "),
+        ("raise ValueError('boo')", "ValueError: boo"),
+        ("import sys; sys.exit(0)", "SystemExit: 0"),
+    ],
+)
+def test_a_module_that_cannot_be_imported_is_wrong_usage(code, told, tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "broken_policy.py").write_text(code)
+    found = odd(tmp_path, "--policy", "python:broken_policy:f")
+    assert found.exit_code == 2
+    assert f"broken_policy cannot be imported, it ends with {told}" in found.stderr
+
+
+def test_a_reference_that_breaks_is_no_task_without_one(tmp_path):
+    broken = odd(tmp_path, "--policy", "oracle", "--set", "how=reference raises")
+    assert broken.exit_code == 1
+    assert "oracle: no result, 2 faults, most often reference: ValueError: no key" in broken.stdout
+    assert "oracle: 2 faults, reference: ValueError: no key" in broken.stderr
+    without = odd(tmp_path, "--policy", "oracle", "--set", "how=no reference")
+    assert without.exit_code == 0
+    assert "The suite has no reference for 2 tasks." in without.stdout
+
+
+def test_a_suite_without_tasks_is_wrong_usage(tmp_path):
+    found = odd(tmp_path, "--policy", "empty", "--set", "how=none")
+    assert found.exit_code == 2
+    assert "suite odd has no tasks with these settings" in found.stderr

@@ -14,7 +14,7 @@ from spade_train.evaluate.summary import figures, summarize
 from spade_train.evaluate.table import as_csv, as_json, by_layout, by_suite, latex, markdown
 from spade_train.reports.evaluations import render
 from spade_train.suites.ace_plain import NORMAL, SPECIAL
-from spade_train.suites.base import Fault
+from spade_train.suites.base import UNANSWERED, Fault
 
 HEADER = Header(
     suite="sums",
@@ -109,7 +109,7 @@ def test_a_policy_of_faults_alone_is_explained_in_every_form():
     page = render([table], [], made_at="now")
     assert page.count("<circle") == 2
     assert '–<abbr title="no result, 1 fault">' in page
-    unanswered = replace(FAULT, fault=Fault("reference", "the suite has none"))
+    unanswered = replace(FAULT, fault=UNANSWERED)
     (oracle,) = by_suite([summarize(replace(HEADER, player="oracle"), [unanswered])])
     assert oracle.rows[0].cells == (None,)
     layout = by_layout(

@@ -7,6 +7,7 @@ from spade_envs.errors import ConfigError
 from spade_train.errors import DataError, SuiteError
 from spade_train.suites.base import Fault, Score, Session, Suite, Task
 from spade_train.suites.worker import Limits, isolated
+from train.suites.odd import SCORES
 from train.suites.sums import make
 
 REF = "train.suites.sums:make"
@@ -126,3 +127,60 @@ def test_surrogates_and_long_replies_cross(suite):
     one.reply("\ud800" + "x" * 300_000)
     assert one.messages[1].content == "\ud800" + "x" * 300_000
     assert not one.done
+
+
+@pytest.fixture
+def odd():
+    opened = []
+
+    def open_odd(how):
+        opened.append(isolated("train.suites.odd:make", {"how": how}, limits=LIMITS))
+        return opened[-1]
+
+    yield open_odd
+    for each in opened:
+        each.close()
+
+
+@pytest.mark.parametrize("how", SCORES)
+def test_what_is_no_score_is_a_fault(odd, how):
+    one = session(odd(how), "a")
+    one.reply("x")
+    found = one.score()
+    assert isinstance(found, Fault)
+    assert found.where == "score"
+    assert isinstance(found.reason, str)
+
+
+def test_a_score_may_be_a_truth(odd):
+    one = session(odd("nothing"), "a")
+    one.reply("x")
+    assert repr(one.score().value) == "1.0"
+
+
+@pytest.mark.parametrize(
+    ("how", "told"),
+    [
+        ("group is a number", "tasks of suite odd.*Expected `str`, got `int`"),
+        ("name is a number", "Expected `str`, got `int`"),
+        ("two of one name", "two tasks are called 'a'"),
+        ("label is a number", r"odd:make: .*Expected `str`, got `int` - at `\$.labels"),
+        ("version is a number", "version"),
+        ("half a sample", "samples"),
+    ],
+)
+def test_a_suite_of_another_form_is_refused_with_what_is_wrong(odd, how, told):
+    with pytest.raises(SuiteError, match=told):
+        odd(how).tasks()
+
+
+@pytest.mark.parametrize(
+    ("how", "reason"),
+    [("reference raises", "ValueError: no key"), ("reference is a number", "int, not a text")],
+)
+def test_a_reference_that_breaks_is_a_fault_of_the_attempt(odd, how, reason):
+    one = session(odd(how), "a")
+    assert one.reference() is None
+    assert one.done
+    assert one.score().where == "reference"
+    assert reason in one.score().reason
