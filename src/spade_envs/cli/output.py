@@ -207,8 +207,8 @@ def write_page(path: Path, render: Callable[[str], str]) -> None:
     """
     from datetime import UTC, datetime
 
+    from spade_envs.store.outside import write_whole
+
     made_at = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
-    half = path.with_name(f".{path.name}.{os.getpid()}")
-    half.write_text(render(made_at), encoding="utf-8")
-    half.replace(path)
+    write_whole(path, render(made_at).encode("utf-8"))
     say(f"page: {path}")

@@ -118,6 +118,7 @@ def card_command(
     """Write the dataset card of a store: contents, licences, gates, floors, how to load it."""
     from spade_envs.cli.output import echo_json, say
     from spade_envs.packing import read_all, render_card, sheet_of
+    from spade_envs.store.outside import write_whole
 
     opened, records = chosen(store, **wanted)
     target = None if out is None else _card_file(Path(out), force)
@@ -129,9 +130,7 @@ def card_command(
     if target is None:
         click.echo(card, nl=False)
         return
-    half = target.with_name(f".{target.name}.half")
-    half.write_text(card, encoding="utf-8")
-    half.replace(target)
+    write_whole(target, card.encode("utf-8"))
     say(f"card: {target}")
 
 

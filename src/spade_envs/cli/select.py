@@ -151,12 +151,13 @@ def _write(path: Path, found: Sequence[Choice], criteria: Criteria) -> None:
     """Write the ids, and for a configuration the one store that holds them."""
     from spade_envs.cli.output import counted
     from spade_envs.errors import ConfigError
+    from spade_envs.store.outside import write_whole
 
     number = counted(len(found), "environment")
     head = f"# {number} chosen by spade-envs select: {_said(criteria)}\n"
     ids = [choice.record.id for choice in found]
     if path.suffix == ".txt":
-        path.write_text(head + "".join(f"{each}\n" for each in ids), encoding="utf-8")
+        write_whole(path, (head + "".join(f"{each}\n" for each in ids)).encode("utf-8"))
         return
     roots = sorted({str(choice.record.store.absolute()) for choice in found})
     if len(roots) > 1:
@@ -167,7 +168,7 @@ def _write(path: Path, found: Sequence[Choice], criteria: Criteria) -> None:
         '# base = "paper-games-4b"\noverlays = ["fixed-pool"]\n\n'
         f"[pool]\nsource = {json.dumps(roots[0], ensure_ascii=False)}\nids = [\n{lines}]\n"
     )
-    path.write_text(text, encoding="utf-8")
+    write_whole(path, text.encode("utf-8"))
 
 
 def _said(criteria: Criteria) -> str:

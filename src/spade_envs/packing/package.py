@@ -9,11 +9,8 @@ from __future__ import annotations
 import importlib.metadata
 import importlib.util
 import keyword
-import os
 import re
-import shutil
 import sys
-import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -33,6 +30,7 @@ from spade_envs.store.catalog import render
 from spade_envs.store.discovery import PACKED
 from spade_envs.store.index import IndexLine, encode, line_of
 from spade_envs.store.layout import CATALOG, INDEX, MARKER, version_path
+from spade_envs.store.outside import check_new, new_folder
 from spade_envs.types import Record
 
 _OURS = frozenset({NAMESPACE, "spade-envs", "spade-train", "gymnasium"})
@@ -132,24 +130,18 @@ def pack(
     Raises:
         ConfigError: `out` holds something, or a licence is unknown.
         Corrupt: a version is not what was published.
+        StorageError: nothing can be written there.
         MissingExtra: the wheel cannot be built here.
     """
-    if os.path.lexists(out) and (out.is_symlink() or not out.is_dir() or any(out.iterdir())):
-        raise ConfigError(f"{out} holds something already; name a new folder")
+    check_new(out)
     known = {record.id: record.licence for record in records}
     if unknown_licences and any(licences.spdx(each) is None for each in known.values()):
         licence = ""
     else:
         licence = licences.whole(known)
-    out.absolute().parent.mkdir(parents=True, exist_ok=True)
-    stage = out.absolute().parent / f".{out.name}.{uuid.uuid4().hex[:12]}"
-    stage.mkdir()
-    try:
+    with new_folder(out) as stage:
         sheet = _write(stage, name, licence, read_all(store, records))
         built = build_wheel(stage, stage / "dist") if wheel else None
-        os.rename(stage, out)  # an empty folder gives way
-    finally:
-        shutil.rmtree(stage, ignore_errors=True)
     return Packed(
         project=out,
         wheel=None if built is None else out / "dist" / built.name,

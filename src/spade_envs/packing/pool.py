@@ -7,14 +7,10 @@ row for each, and `checksums.sha256` is what `sha256sum -c` reads. `interop.fold
 from __future__ import annotations
 
 import json
-import os
-import shutil
-import uuid
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from spade_envs.errors import ConfigError
 from spade_envs.ids import slugify
 from spade_envs.manifest.canonical import stamp
 from spade_envs.packing.adapter import with_adapter
@@ -22,6 +18,7 @@ from spade_envs.packing.card import render_card, sheet_of
 from spade_envs.packing.chosen import Chosen, read_all
 from spade_envs.store import EnvStore
 from spade_envs.store.layout import SOURCE
+from spade_envs.store.outside import new_folder
 from spade_envs.types import Json, Record
 
 GAMES, MANIFEST, SUMS, README = "games", "manifest.jsonl", "checksums.sha256", "README.md"
@@ -89,23 +86,20 @@ def export_pool(
     Raises:
         ConfigError: `out` holds something.
         Corrupt: a version is not what was published.
+        StorageError: nothing can be written there.
     """
-    if os.path.lexists(out) and (out.is_symlink() or not out.is_dir() or any(out.iterdir())):
-        raise ConfigError(f"{out} holds something already; name a new folder")
-    out.absolute().parent.mkdir(parents=True, exist_ok=True)
-    stage = out.absolute().parent / f".{out.name}.{uuid.uuid4().hex[:12]}"
-    (stage / GAMES).mkdir(parents=True)
     games: list[Game] = []
 
-    def written() -> Iterator[Chosen]:
+    def written(stage: Path) -> Iterator[Chosen]:
         for number, one in enumerate(read_all(store, records)):
             game = game_of(number, one, adapter=adapter)
             (stage / GAMES / game.file_name).write_bytes(game.data)
             games.append(game)
             yield one
 
-    try:
-        card = render_card(sheet_of(written()), title=out.absolute().name, form="pool")
+    with new_folder(out) as stage:
+        (stage / GAMES).mkdir()
+        card = render_card(sheet_of(written(stage)), title=out.absolute().name, form="pool")
         rows = "".join(json.dumps(game.row, ensure_ascii=True) + "\n" for game in games)
         (stage / MANIFEST).write_text(rows, encoding="utf-8")
         (stage / README).write_text(card, encoding="utf-8")
@@ -113,7 +107,4 @@ def export_pool(
         sums += [(stamp((stage / name).read_bytes()).sha256, name) for name in (MANIFEST, README)]
         text = "".join(f"{sha256}  {path}\n" for sha256, path in sums)
         (stage / SUMS).write_text(text, encoding="ascii")
-        os.rename(stage, out)  # an empty folder gives way
-    finally:
-        shutil.rmtree(stage, ignore_errors=True)
     return tuple(games)

@@ -18,6 +18,7 @@ from spade_envs.manifest.canonical import canonical_json, parse_json
 from spade_envs.sharing.remotes.address import Address, Kind, holds_secret
 from spade_envs.sharing.wanted import EVERYTHING, Wanted
 from spade_envs.store import EnvStore
+from spade_envs.store.outside import write_whole
 from spade_envs.store.plays import PlayReader
 from spade_envs.trust.origin import origin_in, origins_of, public_address
 
@@ -124,13 +125,12 @@ def write_lock(lock: Lock, path: Path) -> None:
     """Write a lock file, whole or not at all; an older one is replaced.
 
     Raises:
-        ConfigError: the path names no file.
+        ConfigError: the path names no ordinary file.
+        StorageError: it cannot be written there.
     """
     if not path.name or path.is_dir():
         raise ConfigError(f"{path} is a folder; name the lock file, such as {LOCK_FILE}")
-    half = path.with_name(f".{path.name}.half")
-    half.write_bytes(lock.encode())
-    half.replace(path)
+    write_whole(path, lock.encode())
 
 
 def read_lock(path: Path) -> Lock:

@@ -386,6 +386,6 @@ class EnvStore:
         """
         if self.read_only:
             raise StoreError(
-                f"{self.root} is read-only; name a store of your own, "
-                "for example with open_store('envstore', create=True)"
+                f"{self.root} is read-only; give yourself the right to write there, or name a "
+                "store of your own (--store DIR, or open_store('DIR', create=True))"
             )

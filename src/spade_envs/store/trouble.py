@@ -9,7 +9,8 @@ from pathlib import Path
 from spade_envs.errors import StorageError
 
 _SPACE = "free some space there, then do the same again: nothing is half-written"
-_RIGHTS = "give yourself the right to write there, or name a store of your own"
+_RIGHTS = "give yourself the right to write there, or name {other}"
+_NAME = "name {other}"
 _GONE = "see that the disk or shared folder is mounted, then do the same again"
 _BROKEN = "do the same again; if it stays so, copy the store to another disk and run: spade-envs "
 _MENDS = {
@@ -19,6 +20,9 @@ _MENDS = {
     errno.EROFS: _RIGHTS,
     errno.EACCES: _RIGHTS,
     errno.EPERM: _RIGHTS,
+    errno.ENOTDIR: _NAME,
+    errno.EEXIST: _NAME,
+    errno.ENAMETOOLONG: _NAME,
     errno.ESTALE: _GONE,
     errno.ENODEV: _GONE,
     errno.ENOTCONN: _GONE,
@@ -28,18 +32,20 @@ _MENDS = {
 }
 
 
-def storage_error(error: OSError, doing: str, path: str | Path) -> StorageError:
+def storage_error(error: OSError, doing: str, path: str | Path, *, other: str = "") -> StorageError:
     """Return the error that tells a person what a disk or file system did.
 
     Args:
         error: what the operating system said.
         doing: `read`, `written`, `made`, ...
         path: of the file or folder.
+        other: what can be named instead of it; empty for a store of the user's.
     """
     if isinstance(error, StorageError):
         return error
     why = os.strerror(error.errno) if error.errno else str(error)
-    mend = _MENDS.get(error.errno or 0, f"{_BROKEN}verify")
+    usual = _NAME if other else f"{_BROKEN}verify"
+    mend = _MENDS.get(error.errno or 0, usual).format(other=other or "a store of your own")
     told = StorageError(f"{path} cannot be {doing}: {why}; {mend}")
     told.errno = error.errno
     return told
