@@ -104,7 +104,7 @@ def _print_all(shown: list[Lineage], found: list[Lineage]) -> None:
         )
         for each in shown
     ]
-    print_table("", columns, rows)
+    print_table("", columns, rows, spare=("its licence", "from", "licence", "made by", "signed by"))
     remarks = Counter(text for each in shown for text in each.remarks)
     if remarks:
         told = [(count, text) for text, count in remarks.most_common()]

@@ -235,14 +235,15 @@ def sign_command(refs: tuple[str, ...], key: Path, replace: bool, store: str | N
         raise click.UsageError(
             f"--key {key}: no such file; make one with: ssh-keygen -t ed25519 -f FILE"
         )
+    pulled = 0
     if refs:
         chosen = [find(ref, store) for ref in refs]
     else:
         opened = open_store(store)
-        chosen = [
-            (opened, record)
-            for record in opened.records()
-            if record.withdrawn is None and not origins_of(record.digest)
-        ]
+        used = [(opened, record) for record in opened.records() if record.withdrawn is None]
+        chosen = [(each, record) for each, record in used if not origins_of(record.digest)]
+        pulled = len(used) - len(chosen)
     signed = sum(sign_version(opened, record, key, replace=replace) for opened, record in chosen)
     say(f"{counted(signed, 'version')} signed, {len(chosen) - signed} had a signature already")
+    if pulled:
+        say(f"{pulled} left out that came from a remote too, whoever made them; name them by ID")

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from spade_envs.store.layout import MANIFEST
 from spade_envs.trust.incoming import Checked, Refused
 from spade_envs.trust.settings import Settings
-from spade_envs.trust.signatures import Forged, Signed, judge_signature
+from spade_envs.trust.signatures import Forged, Signed, judge_signature, signer_command
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ def admit(checked: Checked, settings: Settings) -> Admitted | Refused:
         return Refused(str(env_id), verdict.reason, mend)
     if settings.require_signatures:
         mend = (
-            "allow its signer with: spade-envs trust add NAME --key FILE.pub, or set "
+            f"allow its signer with: {signer_command(env_id)}, or set "
             "require_signatures = false in trust.toml"
         )
         return Refused(str(env_id), verdict.reason, mend)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import subprocess
 import tempfile
 from collections.abc import Sequence
@@ -29,6 +30,11 @@ _KEY = re.compile(
 )
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@+-]{0,99}")
 _FINGERPRINT = re.compile(rb"SHA256:[A-Za-z0-9+/]{43}")
+
+
+def owner_of(env_id: EnvId) -> str:
+    """Return the owner in a name, `alice` of `spade/alice.maze-v0`; empty without one."""
+    return env_id.name.partition(".")[0] if "." in env_id.name else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,8 +60,7 @@ class Signer:
 
     def covers(self, env_id: EnvId) -> bool:
         """Whether this signer may sign for the owner in the id's name."""
-        owner = env_id.name.partition(".")[0] if "." in env_id.name else ""
-        return "*" in self.namespaces or owner in self.namespaces
+        return "*" in self.namespaces or owner_of(env_id) in self.namespaces
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +77,8 @@ class Unsigned:
     """Nobody who is allowed here vouches for it."""
 
     reason: str
+    key: str = ""
+    """Fingerprint of the key that it is signed with, if it is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +126,14 @@ def judge_signature(
             asked = ["verify", "-n", PURPOSE, "-I", signer.name, "-f", str(allowed)]
             if _keygen([*asked, "-s", str(folder / "sig")], manifest).returncode == 0:
                 return Signed(signer.name, signer.key)
-    return Unsigned(f"is signed with {key}, which is no key of a signer allowed for {env_id.name}")
+    reason = f"is signed with {key}, which is no key of a signer allowed for {env_id.name}"
+    return Unsigned(reason, key)
+
+
+def signer_command(env_id: EnvId) -> str:
+    """Return the command that lets a signature of a version count; NAME and FILE are to be set."""
+    owner = owner_of(env_id)
+    return f"spade-envs trust add NAME --key FILE.pub --for {owner or shlex.quote(owner)}"
 
 
 def sign(manifest: bytes, key: Path) -> bytes:

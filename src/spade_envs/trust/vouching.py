@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from spade_envs.errors import Corrupt, StoreError
+from spade_envs.errors import Corrupt
 from spade_envs.ids import EnvId
 from spade_envs.store import EnvStore
 from spade_envs.store.files import publish_file, read_file, replace_file
@@ -13,7 +13,14 @@ from spade_envs.store.layout import MANIFEST, MAX_MANIFEST_BYTES, SIGNATURE, ver
 from spade_envs.store.verify import Problem
 from spade_envs.trust.incoming import MAX_SIGNATURE_BYTES
 from spade_envs.trust.settings import Settings
-from spade_envs.trust.signatures import Forged, Signed, Verdict, judge_signature, sign
+from spade_envs.trust.signatures import (
+    Forged,
+    Signed,
+    Verdict,
+    judge_signature,
+    sign,
+    signer_command,
+)
 from spade_envs.types import Record
 
 
@@ -45,7 +52,8 @@ def signature_problems(store: EnvStore, settings: Settings) -> Iterator[Problem]
         settings: who is allowed to sign.
     """
     for record in store.records():
-        path = f"{version_path(EnvId.parse(record.id))}/{SIGNATURE}"
+        env_id = EnvId.parse(record.id)
+        path = f"{version_path(env_id)}/{SIGNATURE}"
         try:
             verdict = signature_of(store, record, settings)
         except (Corrupt, OSError) as error:
@@ -54,7 +62,8 @@ def signature_problems(store: EnvStore, settings: Settings) -> Iterator[Problem]
         if isinstance(verdict, Forged):
             yield Problem("signature", path, f"{record.id} {verdict.reason}")
         elif not isinstance(verdict, Signed):
-            yield Problem("signature", path, f"{record.id} {verdict.reason}", "note")
+            mend = f"; if you know whose it is: {signer_command(env_id)}" if verdict.key else ""
+            yield Problem("signature", path, f"{record.id} {verdict.reason}{mend}", "note")
 
 
 def sign_version(store: EnvStore, record: Record, key: Path, *, replace: bool = False) -> bool:
@@ -71,8 +80,7 @@ def sign_version(store: EnvStore, record: Record, key: Path, *, replace: bool = 
         Corrupt: the version is not as it was published.
         StoreError: the store cannot be written to.
     """
-    if store.read_only:
-        raise StoreError(f"{store.root} is read-only")
+    store.require_writable()
     store.source(record)  # nobody should vouch for what was changed
     env_id = EnvId.parse(record.id)
     folder = version_path(env_id)

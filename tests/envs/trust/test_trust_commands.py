@@ -1,6 +1,7 @@
 """`trust`, `sign`, `verify --signatures` and `audit`, as a user meets them."""
 
 import json
+import shlex
 import subprocess
 
 import pytest
@@ -97,6 +98,30 @@ def test_signing_and_verifying_a_store(store, keys, public):
     assert any("is no key of a signer allowed" in each["message"] for each in shown)
 
 
+def test_verify_names_the_command_that_lets_a_signature_count(store, keys):
+    first, second = add(store, 1, name="alice.maze"), add(store, 2, name="maze")
+    run("sign", "--key", keys["alice"], "--store", store.root)
+    words = ("verify", "--signatures", "--store", store.root, "--json")
+    for record in (first, second):
+        (told,) = [
+            each["message"]
+            for each in json.loads(run(*words).stdout)
+            if each["kind"] == "signature" and record.id in each["message"]
+        ]
+        command = told.partition("if you know whose it is: spade-envs ")[2]
+        text = command.replace("NAME", f"n{len(load().signers)}").replace(
+            "FILE", str(keys["alice"])
+        )
+        assert run(*shlex.split(text)).exit_code == 0
+    assert not [each for each in json.loads(run(*words).stdout) if each["kind"] == "signature"]
+
+
+def test_the_table_of_audit_keeps_ids_whole(store):
+    record = add(store, 1, name="somebody.a-maze-with-a-name-of-many-words")
+    note_origin(store.root, EnvId.parse(record.id), record.digest, REMOTE)
+    assert record.id in run("audit", "--store", store.root).stdout
+
+
 def test_a_forged_signature_is_an_error_of_verify(store, keys):
     first, second = add(store, 1, name="one"), add(store, 2, name="two")
     run("sign", first.id, second.id, "--key", keys["alice"], "--store", store.root)
@@ -121,7 +146,8 @@ def test_a_version_that_is_certified_anew_loses_its_signature(store, keys):
 def test_signing_without_ids_leaves_what_was_pulled(store, keys):
     mine, theirs = add(store, 1, name="mine"), add(store, 2, name="bob.maze")
     note_origin(store.root, EnvId.parse(theirs.id), theirs.digest, REMOTE)
-    run("sign", "--key", keys["alice"], "--store", store.root)
+    done = run("sign", "--key", keys["alice"], "--store", store.root)
+    assert "1 left out that came from a remote too" in done.output
     assert (store.root / "envs/mine/v0/manifest.json.sig").exists()
     assert not (store.root / "envs/bob.maze/v0/manifest.json.sig").exists()
     assert mine.id == "spade/mine-v0"
