@@ -13,7 +13,7 @@ from spade_envs.sharing.remotes.protocol import LOST
 from spade_envs.store.layout import MAX_TOMBSTONE_BYTES, TOMBSTONE, version_path
 from spade_envs.store.publish import bury
 from spade_envs.store.read import clean_line
-from spade_envs.trust.origin import origins_of, public_address, store_text
+from spade_envs.trust.origin import noted_for, origins_of, public_address
 
 
 def follow(root: Path, offered: Offered, plan: Plan, *, dry_run: bool) -> Outcome:
@@ -25,7 +25,7 @@ def follow(root: Path, offered: Offered, plan: Plan, *, dry_run: bool) -> Outcom
     reason = _reason(offered, plan)
     address = public_address(offered.remote.label)
     came = [each for each in origins_of(plan.digest) if each.remote == address]
-    if not any(each.id == target and each.store == store_text(root) for each in came):
+    if not any(each.id == target for each in noted_for(root, came)):
         note = f"was withdrawn there ({reason}); if you agree: spade-envs withdraw {target}"
         return Outcome("kept", source, target, plan.digest, note)
     if not dry_run:

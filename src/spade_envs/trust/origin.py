@@ -81,7 +81,7 @@ def note_origin(
         id=str(env_id),
         store=store_text(root),
         remote=public_address(remote),
-        address=clean_line(address, 2000),
+        address=as_it_is(address),
         signed_by=signed_by,
         signed_key=signed_key,
         signed_as="" if signed_as is None else str(signed_as),
@@ -107,6 +107,11 @@ def _respelled(noted: Origin) -> Origin:
     given = {"remote": noted.remote, "address": noted.address, "store": noted.store}
     other = {key: new for key, text in given.items() if (new := one_spelling(text)) != text}
     return msgspec.structs.replace(noted, **other) if other else noted
+
+
+def as_it_is(address: str) -> str:
+    """Return an address on one line; if it can be printed, unaltered, so that it leads there."""
+    return address if address.isprintable() else clean_line(address, 2000)
 
 
 def one_spelling(address: str) -> str:
@@ -147,13 +152,22 @@ def origin_in(root: Path, env_id: str, origins: Sequence[Origin]) -> Origin | No
         env_id: what the version is called there; a note under another name is the next best.
         origins: of the version's digest, the oldest first.
     """
-    place = store_text(root)
-    here = [each for each in origins if each.store == place]
-    if origins and not here:  # the store may have been opened through a link, then or now
-        real = os.path.realpath(place)
-        here = [each for each in origins if os.path.realpath(each.store) == real]
+    here = noted_for(root, origins)
     here = [each for each in here if each.id == env_id] or here
     return here[-1] if here else None
+
+
+def noted_for(root: Path, origins: Sequence[Origin]) -> list[Origin]:
+    """Return the origins that were noted for copies in a store, the oldest first.
+
+    The store may have been opened through a link, then or now.
+    """
+    place = store_text(root)
+    here = [each for each in origins if each.store == place]
+    if origins and not here:
+        real = os.path.realpath(place)
+        here = [each for each in origins if os.path.realpath(each.store) == real]
+    return here
 
 
 def others_of(origins: Sequence[Origin], but: str) -> list[str]:
@@ -163,7 +177,7 @@ def others_of(origins: Sequence[Origin], but: str) -> list[str]:
 
 def public_address(remote: str) -> str:
     """Return a remote's address, spelt as all notes do, without user, password and query."""
-    text = one_spelling(clean_line(remote, 500))
+    text = one_spelling(as_it_is(remote))
     if "://" not in text:
         return text
     try:

@@ -1,6 +1,9 @@
 """Where a store has its environments from, whoever else offers the same bytes."""
 
 import json
+import re
+import shlex
+import subprocess
 
 import pytest
 from click.testing import CliRunner
@@ -8,7 +11,7 @@ from click.testing import CliRunner
 from envs.store.kit import add
 from spade_envs.cli.main import cli
 from spade_envs.errors import NotTrusted
-from spade_envs.sharing import make_lock, pull, push
+from spade_envs.sharing import install, make_lock, pull, push
 from spade_envs.store import open_store
 from spade_envs.trust.journal import state_folder
 from spade_envs.trust.origin import one_spelling, origins_of
@@ -140,3 +143,31 @@ def test_what_was_noted_in_other_spellings_still_counts(places, stores, tmp_path
     push(str(team), carol)
     new = open_store(tmp_path / "new", create=True)
     assert pull(str(team), new).outcomes[0].kind == "refused"
+
+
+def test_a_withdrawal_is_followed_in_a_store_that_is_opened_through_a_link(
+    places, stores, tmp_path
+):
+    (team, _), (alice, bob, _) = places, stores
+    pull(str(team), bob)
+    (tmp_path / "link").symlink_to(bob.root)
+    alice.withdraw("maze", "too easy")
+    push(str(team), alice)
+    assert len(pull(str(team), open_store(tmp_path / "link")).of("withdrawn")) == 1
+    assert "too easy" in bob.get("spade/maze-v0", withdrawn=True).withdrawn
+
+
+@pytest.mark.parametrize("name", ["two  spaces", "per%20cent", "per%20cent.git", "x" * 200])
+def test_an_address_is_noted_and_locked_as_it_is(name, stores, tmp_path):
+    alice, bob, carol = stores
+    place = tmp_path / ("y" * 200) / ("z" * 200) / name
+    place.parent.mkdir(parents=True)
+    if name.endswith(".git"):
+        subprocess.run(["git", "init", "--quiet", "--bare", str(place)], check=True)
+    add(alice, 1, name="maze")
+    assert push(str(place), alice).clean
+    pull(str(place), bob)
+    (command,) = re.findall("trust add .*", plea_of(bob))
+    assert run(*shlex.split(command)).exit_code == 0
+    assert standing(bob.get("maze").digest).consented
+    assert len(install(make_lock(bob), carol).of("new")) == 1

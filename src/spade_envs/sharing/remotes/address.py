@@ -7,11 +7,11 @@ import re
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from urllib.parse import SplitResult, urlsplit
+from urllib.parse import SplitResult, unquote, urlsplit
 
 from spade_envs.errors import ConfigError
 from spade_envs.store.read import clean_line
-from spade_envs.trust.origin import one_spelling
+from spade_envs.trust.origin import as_it_is, one_spelling
 
 _SCHEME = re.compile(r"([a-z][a-z0-9+.-]*)://", re.IGNORECASE)
 _SCP = re.compile(r"(?:[A-Za-z0-9_][A-Za-z0-9_.-]*@)?[A-Za-z0-9][A-Za-z0-9.-]*:(?!//)[^\s].*")
@@ -61,6 +61,7 @@ class Address:
         if text.startswith("-"):
             raise ConfigError(f"{shown(text)!r} begins with a hyphen; write ./ before a folder")
         scheme = match[1].lower() if (match := _SCHEME.match(text)) else ""
+        text = scheme + text[len(scheme) :]
         if "::" in (_IPV6.sub("", text) if _is_git(scheme) else text):
             raise ConfigError(
                 f"{shown(text)!r} is no address of a remote: '::' names a helper program or a "
@@ -76,7 +77,8 @@ class Address:
         if _is_git(scheme):
             return _git(text.removeprefix("git+"))
         if scheme == "file":
-            return _local(text[len("file://") :])
+            url, mark, revision = text.partition("#")
+            return _local(f"{_path_of(url)}{mark}{revision}")
         if scheme:
             return cls(Kind.OBJECTS, text.rstrip("/"))
         if _SCP.fullmatch(text) and not os.path.lexists(text):
@@ -130,8 +132,8 @@ def _git(text: str) -> Address:
     if host.startswith("-") or (scheme not in ("", "file") and not host):
         raise ConfigError(f"{shown(url)!r} names no host that git may be given")
     if scheme in ("", "file") and not _SCP.fullmatch(url):
-        path = _absolute(url.removeprefix("file://"))
-        return Address(Kind.GIT, f"file://{path}", revision)
+        path = _absolute(_path_of(url) if scheme else url)
+        return Address(Kind.GIT, f"file://{path.replace('%', '%25')}", revision)  # git decodes it
     return Address(Kind.GIT, url, revision)
 
 
@@ -142,6 +144,17 @@ def _local(text: str) -> Address:
     if bare or (path.suffix == ".git" and not (path / "ENVSTORE.json").exists()):
         return _git(text)
     return Address(Kind.FOLDER, _absolute(text))
+
+
+def _path_of(url: str) -> str:
+    """Return the path that a `file://` URL names on this machine; `%20` in it is a space."""
+    host, slash, rest = url.partition("://")[2].partition("/")
+    path = unquote(f"{host if host.startswith('~') else ''}{slash}{rest}", errors="replace")
+    if host.lower() not in ("", "localhost") and not host.startswith("~"):
+        raise ConfigError(f"{shown(url)!r} names another machine; write file:///PATH, or a path")
+    if not path.isprintable() or "\ufffd" in path:
+        raise ConfigError(f"{shown(url)!r} names no printable path; write % as %25")
+    return path
 
 
 def _absolute(path: str) -> str:
@@ -162,7 +175,7 @@ def _split(url: str) -> SplitResult | None:
 
 def shown(url: str) -> str:
     """Return an address as it may be printed and logged: without what could be secret."""
-    text = clean_line(url, 500)
+    text = as_it_is(url)
     if not _SCHEME.match(text):
         return text
     parts = _split(text)
