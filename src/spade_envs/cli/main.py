@@ -157,6 +157,17 @@ def main() -> None:
     """Run the command line; every error that is ours becomes one line and an exit code."""
     _open_what_is_closed()
     try:
+        _run()
+    except SystemExit as ending:
+        if any(thread.name.startswith(_SLOW) for thread in threading.enumerate()):
+            # Interrupted or failed: what is under way there would hold us up until its deadline.
+            sys.stdout.flush()
+            os._exit(ending.code if isinstance(ending.code, int) else FOUND)
+        raise
+
+
+def _run() -> None:
+    try:
         cli.main(prog_name="spade-envs", standalone_mode=True)
     except SpadeError as error:
         click.echo(clean(f"error: {message_of(error)}"), err=True)
@@ -166,12 +177,6 @@ def main() -> None:
     except OSError as error:
         click.echo(clean(f"error: {error}"), err=True)
         sys.exit(MACHINERY)
-    except SystemExit as ending:
-        if any(thread.name.startswith(_SLOW) for thread in threading.enumerate()):
-            # Interrupted: what is under way there would hold us up until its deadline.
-            sys.stdout.flush()
-            os._exit(ending.code if isinstance(ending.code, int) else FOUND)
-        raise
 
 
 if __name__ == "__main__":

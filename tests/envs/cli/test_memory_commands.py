@@ -1,10 +1,15 @@
 """`search`, `similar`, `map` and `reindex --embedder`, from the outside."""
 
 import json
+import signal
+import subprocess
+import sys
+import threading
 
 import pytest
 
 from envs.cli.kit import run
+from envs.design.any_server import JSON, drip, sending
 from envs.memory.kit_memory import add_about, source_about
 from spade_envs.store import open_store, starter_path
 from spade_envs.store.plays import Plays, PlayWriter
@@ -101,3 +106,33 @@ def test_every_known_store_is_searched(place):
     assert ids(out)[0] == "spade/rail-v0"
     assert len(ids(out)) == 3 + 24
     assert not (starter / ".cache" / "memory").exists()
+
+
+class OneVector:
+    """Answers the first request with a vector and the others with silence."""
+
+    def __init__(self):
+        self.silent = threading.Event()
+        self.answered = False
+
+    def __iter__(self):
+        if not self.answered:
+            self.answered = True
+            yield b'{"data": [{"index": 0, "embedding": [1.0, 0.0]}]}'
+            return
+        self.silent.set()
+        yield from drip(b" ")
+
+
+def test_an_interrupt_ends_a_search_whose_server_does_not_answer(tmp_path):
+    add_about(open_store(tmp_path / "s", create=True), "Fire clay pots in a kiln")
+    answers = OneVector()
+    with sending(JSON, answers) as url:
+        command = ["search", "kiln", "--store", str(tmp_path / "s"), "--embedder", f"{url}#m1"]
+        process = subprocess.Popen(
+            [sys.executable, "-m", "spade_envs", *command], stderr=subprocess.PIPE, text=True
+        )
+        assert answers.silent.wait(60)
+        process.send_signal(signal.SIGINT)
+        _, err = process.communicate(timeout=20)
+    assert (process.returncode, err) == (130, "\ninterrupted\n")

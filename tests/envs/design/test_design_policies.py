@@ -1,6 +1,7 @@
 """Pace, thinking, usage, prices, and vLLM in process, each apart from any server."""
 
 import sys
+import threading
 from types import ModuleType, SimpleNamespace
 
 import pytest
@@ -8,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spade_envs.design.clients import CompletionRequest, Price, Usage, open_policy, split_thinking
+from spade_envs.design.clients.base import asked_at_once
 from spade_envs.design.clients.guided import BLOCK_REGEX
 from spade_envs.design.clients.pace import Pace
 from spade_envs.errors import ConfigError, MissingExtra
@@ -182,3 +184,26 @@ def test_without_vllm(monkeypatch):
     monkeypatch.setitem(sys.modules, "vllm", None)
     with pytest.raises(MissingExtra, match=r"spade-envs\[vllm\]"):
         open_policy("vllm:x")
+
+
+def test_what_ends_asking_is_not_held_up_by_answers_under_way():
+    under_way, end = threading.Event(), threading.Event()
+
+    def ask(number):
+        if number == 0:
+            under_way.wait(20)
+            raise KeyboardInterrupt
+        under_way.set()
+        end.wait(20)
+        finished.append(number)
+
+    finished = []
+    with pytest.raises(KeyboardInterrupt):
+        asked_at_once(ask, range(50), 2)
+    assert finished == []
+    end.set()
+
+
+def test_what_is_asked_at_once_keeps_its_order():
+    assert asked_at_once(lambda number: -number, range(5), 3) == [0, -1, -2, -3, -4]
+    assert asked_at_once(str, [], 3) == []

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
+from typing import Protocol, TypeVar, runtime_checkable
 
 from spade_envs.errors import ClientError
 from spade_envs.types import Completion, Message
+
+T = TypeVar("T")
+A = TypeVar("A")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,3 +123,19 @@ def complete_all(
     if len(errors) == len(answers):
         raise errors[0]
     return answers
+
+
+def asked_at_once(ask: Callable[[T], A], items: Sequence[T], threads: int) -> list[A]:
+    """Return what `ask` gives for each item, in order; `threads` of them are asked at once.
+
+    An interrupt, or what `ask` raises, is not held up by requests that are under way: their
+    threads end by themselves when those do.
+    """
+    pool = ThreadPoolExecutor(min(threads, max(1, len(items))), thread_name_prefix="ask")
+    done = False
+    try:
+        answers = list(pool.map(ask, items))
+        done = True
+        return answers
+    finally:
+        pool.shutdown(wait=done, cancel_futures=True)

@@ -6,14 +6,13 @@ import logging
 import threading
 import time
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from spade_envs.design.clients.base import CompletionRequest, complete_one
+from spade_envs.design.clients.base import CompletionRequest, asked_at_once, complete_one
 from spade_envs.design.clients.connect import broken_replies, connect
 from spade_envs.design.clients.cuts import Cuts
 from spade_envs.design.clients.guided import guide
@@ -175,8 +174,7 @@ class OpenAICompatiblePolicy:
         self, requests: Sequence[CompletionRequest]
     ) -> list[Completion | ClientError]:
         """Return one answer or error per request, in order; several are in flight at once."""
-        with ThreadPoolExecutor(self._concurrency, thread_name_prefix="ask") as pool:
-            return list(pool.map(partial(complete_one, self), requests))
+        return asked_at_once(partial(complete_one, self), requests, self._concurrency)
 
     def _retried(self, ask: Any, tokens: int) -> Any:
         """Return what `ask` gives, after further tries if need be; `tokens` are taken for each."""
@@ -273,7 +271,7 @@ def _until(text: str) -> float:
     """Return how far away a date is, in s; negative if it is none."""
     try:
         return (parsedate_to_datetime(text) - datetime.now(UTC)).total_seconds()
-    except (ValueError, TypeError):
+    except (ValueError, TypeError, OverflowError):
         return -1.0
 
 

@@ -180,7 +180,7 @@ def _completion(
         model=_whole(model) if isinstance(model, str) else "",
         prompt_tokens=_count(usage, "prompt_tokens"),
         completion_tokens=_count(usage, "completion_tokens"),
-        finish_reason=finish_reason if isinstance(finish_reason, str) else None,
+        finish_reason=_whole(finish_reason) if isinstance(finish_reason, str) else None,
         thinking=_whole(thinking),
         thinking_tokens=_count(details, "reasoning_tokens"),
     )

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from spade_envs.design.clients.base import asked_at_once
 from spade_envs.design.clients.connect import broken_replies, connect
 from spade_envs.design.clients.replies import NoReply
 from spade_envs.errors import ClientError, ConfigError, MissingExtra
@@ -97,8 +97,7 @@ class EndpointEmbedder:
         batches = [plain[start : start + self._batch] for start in starts]
         if not batches:
             return np.zeros((0, self._dimension), dtype=np.float32)
-        with ThreadPoolExecutor(min(self._concurrency, len(batches))) as pool:
-            return np.concatenate(list(pool.map(self._ask, batches)))
+        return np.concatenate(asked_at_once(self._ask, batches, self._concurrency))
 
     def _ask(self, texts: Sequence[str]) -> Vectors:
         asked = [text or " " for text in texts]  # servers refuse an empty text
