@@ -1,6 +1,8 @@
+import errno
 import io
 import os
 import signal
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -151,12 +153,52 @@ def test_the_view_shows_the_last_numbers_and_the_time_left():
         (["quickstart", "--out", "a", "--resume", "b"], "give --out for a new run or --resume"),
         (["--resume", "b", "--set", "run.seed=1"], "need the PRESET or FILE"),
         (["quikstart"], "did you mean 'quickstart'"),
+        (["quickstart", "--set", "name=../x"], "'../x' is no name of a folder; give the folder by"),
+        (["quickstart", "--set", "name=/x/y"], "'/x/y' is no name of a folder; give the folder by"),
+        (["quickstart", "--set", "name=.."], "'..' is no name of a folder; give the folder by"),
     ],
 )
 def test_wrong_usage_of_run_is_named(arguments, said):
     result = CliRunner().invoke(main, ["run", *arguments])
     assert result.exit_code == 2
     assert said in result.output
+
+
+@pytest.mark.parametrize(
+    ("number", "code", "told"),
+    [
+        (errno.ENOSPC, 3, "error: [Errno 28] No space left on device: '/full/x'\n"),
+        (errno.EACCES, 3, "error: [Errno 13] Permission denied: '/full/x'\n"),
+        (errno.EPIPE, 1, ""),
+    ],
+)
+def test_an_error_of_the_disk_is_one_line(number, code, told, monkeypatch):
+    def fails(*_, **__):
+        raise OSError(number, os.strerror(number), "/full/x")
+
+    monkeypatch.setattr("spade_train.config.resolve", fails)
+    for words in (["run", "quickstart"], ["config", "quickstart"]):
+        done = CliRunner().invoke(main, words)
+        assert (done.exit_code, done.stderr) == (code, told)
+
+
+def test_the_time_in_which_an_exam_samples_is_counted():
+    tokenizer = byte_pairs(SMOLLM2)
+    form = ChatFormat.of(tokenizer, window=Window(tokens=600, turn_tokens=50))
+    engine, inside, samples = Parrot(tokenizer, "four"), [], []
+
+    @contextmanager
+    def timed():
+        inside.append("begun")
+        yield
+        inside.append("over")
+
+    told = engine.sample
+    engine.sample = lambda requests: (samples.append(list(inside)), told(requests))[1]
+    asked = CompletionRequest(messages=(Message("user", "2 + 2"),), seed=0)
+    client = PolicyClient(engine, form, "me", timed=timed)
+    assert [answer.text for answer in client.complete_many([asked])] == ["four"]
+    assert (samples, inside) == ([["begun"]], ["begun", "over"])
 
 
 def test_the_policy_remarks_on_sources_and_its_tokens_are_counted():

@@ -124,6 +124,13 @@ def test_events_that_a_resume_went_back_behind_no_longer_hold(tmp_path):
         ("played", 0, "first"), ("played", 1, "first"), ("resumed", 1, None),
         ("played", 2, "second"), ("played", 3, "second"),
     ]  # fmt: skip
+    begun = [
+        {"kind": "designed", "update": -1, "env": "a"},
+        {"kind": "played", "update": 0},
+        {"kind": "resumed", "update": -1, "checkpoint": 0},
+        {"kind": "designed", "update": -1, "env": "a"},
+    ]
+    assert effective(begun) == tuple(begun[2:])  # from the beginning, the pool too
     with pytest.raises(DataError, match="not an event"):
         Events(tmp_path / "other.jsonl").note("Odd kind", 0)
     with pytest.raises(DataError, match="not an event"):
@@ -213,6 +220,10 @@ def test_a_run_that_died_while_it_was_made_is_made_anew(tmp_path):
 def test_folders_that_are_no_runs_are_refused(tmp_path):
     with pytest.raises(ConfigError, match="holds no run"):
         RunDir.resume(tmp_path / "nothing")
+    (tmp_path / "file").write_text("x")
+    for place in ("file", "file/run"):
+        with pytest.raises(ConfigError, match="is no folder, or below a file; name another"):
+            RunDir.create(tmp_path / place, resolve("quickstart"))
     (tmp_path / "run").mkdir()
     (tmp_path / "run" / "thesis.txt").write_text("x")
     with pytest.raises(ConfigError, match=r"not empty \(it has thesis.txt\)"):

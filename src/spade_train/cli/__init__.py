@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import errno
 import importlib
 import sys
 from collections.abc import Mapping
@@ -36,7 +37,7 @@ _COMMANDS: Mapping[str, tuple[str, str]] = {
 class _Commands(click.Group):
     """A group that imports a command's module only when that command runs.
 
-    It ends with one line on errors that were raised on purpose.
+    It ends with one line on errors that were raised on purpose, and on those of the disk.
     """
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -63,6 +64,11 @@ class _Commands(click.Group):
         except KeyboardInterrupt:
             click.echo("interrupted", err=True)
             sys.exit(INTERRUPTED)
+        except OSError as error:
+            if error.errno == errno.EPIPE:
+                raise  # click ends quietly where nobody reads on
+            click.echo(f"error: {error}", err=True)
+            sys.exit(MACHINERY)
 
 
 @click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
@@ -20,8 +21,14 @@ def nano_command() -> None:
 
 
 @nano_command.command("sample")
-@click.option("--count", default=1, show_default=True, help="Programs to write.")
-@click.option("--seed", default=0, show_default=True)
+@click.option(
+    "--count",
+    type=click.IntRange(min=1),
+    default=1,
+    show_default=True,
+    help="Programs to write.",
+)
+@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True)
 @click.option(
     "--skill",
     type=click.Choice([skill.value for skill in Skill]),
@@ -29,7 +36,9 @@ def nano_command() -> None:
 )
 @click.option("--challenge", type=click.Choice(["easy", "medium", "hard"]), default="medium")
 @click.option("--about", default="", help="Text that the program is to be about.")
-@click.option("--temperature", default=0.8, show_default=True)
+@click.option(
+    "--temperature", type=click.FloatRange(min=0.0, max=100.0), default=0.8, show_default=True
+)
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON array of programs.")
 def sample_command(
     count: int,
@@ -44,6 +53,8 @@ def sample_command(
     from spade_train.nano.designer import NanoDesigner
     from spade_train.nano.programs import condition_of
 
+    if math.isnan(temperature):
+        raise click.UsageError("--temperature needs a number")
     wanted = Skill(skill)
     kind: EnvKind = "text" if wanted in COGNITIVE_SKILLS else "tool"
     condition = condition_of(wanted, kind, cast("Challenge", challenge), about)
@@ -52,13 +63,34 @@ def sample_command(
 
 
 @nano_command.command("bootstrap")
-@click.option("--out", type=click.Path(path_type=Path), required=True, help="Folder to write.")
-@click.option("--seed", default=0, show_default=True)
-@click.option("--steps", type=int, help="Optimizer steps; the default makes the bundled weights.")
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path, file_okay=False),
+    required=True,
+    help="Folder to write.",
+)
+@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True)
+@click.option(
+    "--steps",
+    type=click.IntRange(min=1),
+    help="Optimizer steps; the default makes the bundled weights.",
+)
 @click.option("--layers", type=click.IntRange(min=2), default=4, show_default=True)
 @click.option("--inner", type=click.IntRange(min=1), default=336, show_default=True, help="Width.")
-@click.option("--samples", default=96, show_default=True, help="Programs to judge at the end.")
-@click.option("--episodes", default=25, show_default=True, help="Episodes to play per cell.")
+@click.option(
+    "--samples",
+    type=click.IntRange(min=0),
+    default=96,
+    show_default=True,
+    help="Programs to judge at the end.",
+)
+@click.option(
+    "--episodes",
+    type=click.IntRange(min=0),
+    default=25,
+    show_default=True,
+    help="Episodes to play per cell.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print what was measured as JSON.")
 def bootstrap_command(
     out: Path,

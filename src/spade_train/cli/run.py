@@ -50,7 +50,7 @@ def run_command(
     if what is None and (overlays or settings):
         raise click.UsageError("--set and --overlay need the PRESET or FILE beside --resume")
     config = resolve(what, overlays=overlays, settings=settings) if what is not None else None
-    folder = resume or out or Path("runs") / str(config.name if config else "run")
+    folder = resume or out or _named(config.name if config else "run")
     try:
         with Progress(folder, config, shown=not quiet and sys.stderr.isatty()) as progress:
             summary = train(config, folder, resume=resume is not None, watch=progress.show)
@@ -71,3 +71,12 @@ def run_command(
         err=True,
     )
     click.echo(str(folder))
+
+
+def _named(name: str) -> Path:
+    """Return the folder of a run of this name below `runs`; a file of settings chooses no other."""
+    from spade_envs.errors import ConfigError
+
+    if "/" in name or name in (".", ".."):
+        raise ConfigError(f"name = {name!r} is no name of a folder; give the folder by --out")
+    return Path("runs") / name

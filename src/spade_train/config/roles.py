@@ -22,8 +22,8 @@ class Sampling(Section):
     """How a role writes."""
 
     temperature: Amount = 1.0
-    """0 takes the likeliest token each time."""
-    top_p: Share = 1.0
+    """At least 0.001, or 0, which takes the likeliest token each time."""
+    top_p: float = Field(default=1.0, gt=0.0, le=1.0)
     """Share of the probability that is sampled from; 1 is all of it."""
     top_k: Count = 0
     """Likeliest tokens that are sampled from; 0 is all of them."""
@@ -31,6 +31,13 @@ class Sampling(Section):
     """Most tokens of one message."""
     thinking: bool = False
     """Whether a model with a thinking mode thinks before it answers."""
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        # Logits are divided by it in single precision, in which a smaller one may well be 0.
+        if 0.0 < self.temperature < 0.001:
+            raise wrong("temperature", "must be 0, for the likeliest token, or at least 0.001")
+        return self
 
 
 class Frontier(Section):

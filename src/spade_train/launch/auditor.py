@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 
 from spade_envs.audit import audit_all
 from spade_envs.design.clients import CompletionRequest
@@ -19,8 +20,23 @@ _TOKENS = 1024
 class PolicyClient:
     """Answers chats with an engine, as any client of a language model does."""
 
-    def __init__(self, engine: Engine, form: ChatFormat, name: str) -> None:
-        self._engine, self._form, self._name = engine, form, name
+    def __init__(
+        self,
+        engine: Engine,
+        form: ChatFormat,
+        name: str,
+        *,
+        timed: Callable[[], AbstractContextManager[None]] = nullcontext,
+    ) -> None:
+        """Take the engine.
+
+        Args:
+            engine: samples the answers.
+            form: chat format.
+            name: of the model.
+            timed: gives what counts the time of sampling.
+        """
+        self._engine, self._form, self._name, self._timed = engine, form, name, timed
 
     @property
     def name(self) -> str:
@@ -59,7 +75,8 @@ class PolicyClient:
             )
             for row in rows
         ]
-        turns = self._engine.sample(asked) if asked else []
+        with self._timed():
+            turns = self._engine.sample(asked) if asked else []
         self._engine.forget([request.key for request in asked])
         answers: list[Completion | ClientError] = [
             ClientError("the chat leaves no room for an answer") for _ in requests

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
@@ -148,9 +148,13 @@ class PolicyRollouts:
 
     def audit(self, sources: Sequence[EnvSource]) -> Audited:
         """Return the policy's remarks on each source."""
-        with self._clock.on("model"):
+        with self.sampling():
             client = PolicyClient(self._engine, self._forms.designer, self._config.model.path)
             return audited(sources, client)
+
+    def sampling(self) -> AbstractContextManager[None]:
+        """Count the time of a block as the model's."""
+        return self._clock.on("model")
 
     def source(self, digest: str) -> EnvSource:
         """Return the source of an environment on the shelf."""
@@ -203,7 +207,8 @@ class Machines:
         self.rollouts = PolicyRollouts(
             config, forms, speech_of(tokenizer), shelf, agent, designer, places, run
         )
-        self.exams = Exams(config, PolicyClient(agent, forms.agent, config.model.path))
+        examined = PolicyClient(agent, forms.agent, config.model.path, timed=self.rollouts.sampling)
+        self.exams = Exams(config, examined)
         self._stack.callback(self.exams.close)
 
     def __enter__(self) -> Self:

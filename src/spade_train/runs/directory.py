@@ -71,11 +71,11 @@ class RunDir:
         """Make the folder of a new run.
 
         Raises:
-            ConfigError: the folder holds a run or anything else already.
+            ConfigError: the folder holds a run or anything else already, or is no folder.
         """
         if (path / "run.json").exists():
             raise ConfigError(f"{path} holds a run already; go on with --resume, or name another")
-        path.mkdir(parents=True, exist_ok=True)
+        make_folder(path)
         lock = _locked(path)
         try:
             strangers = sorted(set(os.listdir(path)) - {"run.lock", "config.toml", ".staging"})
@@ -175,6 +175,18 @@ def read_run(path: Path) -> tuple[str, Config]:
     if found != FORMAT or not _ID.fullmatch(str(marker.get("run"))):
         raise StateError(f"{path / 'run.json'} is no marker of a run")
     return str(marker["run"]), resolve(path.absolute() / "config.toml")
+
+
+def make_folder(path: Path) -> None:
+    """Make a folder and those above it, if they are not there.
+
+    Raises:
+        ConfigError: something else than a folder is in the way.
+    """
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except (FileExistsError, NotADirectoryError):
+        raise ConfigError(f"{path} is no folder, or below a file; name another") from None
 
 
 def _refuse_changes(old: Config, new: Config) -> None:

@@ -119,10 +119,12 @@ def effective(events: Iterable[Mapping[str, Json]]) -> tuple[Mapping[str, Json],
     Args:
         events: all events in order. One of the kind `resumed` bears the update of the checkpoint
             that was loaded; what happened before it in later updates happened again after it.
+            Without a checkpoint all of it did, a pool that was written beforehand too.
     """
     kept: list[Mapping[str, Json]] = []
     for event in events:
         if event.get("kind") == RESUMED:
-            kept = [each for each in kept if each["update"] <= event["update"]]
+            last = event["update"]
+            kept = [each for each in kept if each["update"] <= last] if last >= 0 else []
         kept.append(event)
     return tuple(kept)

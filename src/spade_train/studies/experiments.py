@@ -265,14 +265,20 @@ def _made(folder: Path, size: Size) -> bool:
     """Return whether a model of a size lies in a folder.
 
     Raises:
-        ConfigError: it was made with other settings.
+        ConfigError: it was made with other settings, or its settings cannot be read.
     """
     file = folder / "bootstrap.json"
     if not file.is_file():
         return False
-    told = json.loads(file.read_bytes())["settings"]
     wanted = msgspec.structs.asdict(size)
-    if {key: told.get(key) for key in wanted} != wanted:
+    try:
+        told = json.loads(file.read_bytes())["settings"]
+        found = {key: told.get(key) for key in wanted}
+    except (ValueError, LookupError, TypeError, AttributeError):
+        raise ConfigError(
+            f"{file} is damaged; remove the folder {folder}, so that the model is made anew"
+        ) from None
+    if found != wanted:
         raise ConfigError(f"{folder} holds a model of other settings; name a new folder")
     return True
 

@@ -11,6 +11,7 @@ from typing import Any
 from spade_envs.errors import ConfigError
 from spade_envs.store.files import replace_file
 from spade_train.config.learning import Budget
+from spade_train.runs.directory import make_folder
 from spade_train.studies.arms import Arm, arm
 
 FORMAT = 1
@@ -126,7 +127,7 @@ def open_study(study: Study, out: Path) -> Study:
         study = _with(study, old)
     elif out.is_dir() and any(out.iterdir()):
         raise ConfigError(f"{out} is not empty and holds no study; name a new folder")
-    out.mkdir(parents=True, exist_ok=True)
+    make_folder(out)
     values = {"format": FORMAT, **asdict(study)}
     replace_file(out, file, json.dumps(values, indent=1).encode())
     return study

@@ -115,3 +115,25 @@ def test_the_command_prints_programs():
     assert done.exit_code == 0
     programs = json.loads(done.output)
     assert [program.startswith("from spade_envs.api import ") for program in programs] == [True] * 2
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["sample", "--count", "0"],
+        ["sample", "--seed", "-1"],
+        ["sample", "--temperature", "-1"],
+        ["sample", "--temperature", "nan"],
+        ["bootstrap", "--out", "made", "--seed", "-1"],
+        ["bootstrap", "--out", "made", "--steps", "0"],
+        ["bootstrap", "--out", "made", "--samples", "-1"],
+        ["bootstrap", "--out", "made", "--episodes", "-1"],
+        ["bootstrap", "--out", __file__],
+    ],
+)
+def test_numbers_and_folders_that_cannot_be_used_are_named_at_once(words, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    done = CliRunner().invoke(main, ["nano", *words])
+    assert done.exit_code == 2
+    assert words[-2] in done.stderr
+    assert list(tmp_path.iterdir()) == []

@@ -141,6 +141,17 @@ def test_arms_that_begin_elsewhere_are_compared_by_what_they_gain(files, tmp_pat
     assert "leads" not in apart
 
 
+@pytest.mark.parametrize("text", ["", '{"settings": {"layers"', "[]", "{}", '{"settings": 3}'])
+def test_a_damaged_model_is_named_with_its_mend(text, files, tmp_path):
+    folder = tmp_path / "out" / "models" / "small"
+    plan = read_plan([files / "sizes.toml"], tmp_path / "out")
+    with pytest.raises(DataError):
+        run_plan(plan, tmp_path / "out", command=lambda *_: ("false",))
+    (folder / "bootstrap.json").write_text(text)
+    with pytest.raises(ConfigError, match=r"json is damaged; remove the folder .*small"):
+        run_plan(plan, tmp_path / "out", command=fake)
+
+
 def test_a_model_that_cannot_be_made_ends_it(files, tmp_path):
     plan = read_plan([files / "sizes.toml"], tmp_path / "out")
     said = []
