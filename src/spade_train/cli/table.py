@@ -121,7 +121,8 @@ def _unfilled(layout: str, columns: Sequence[str], found: Sequence[Summary]) -> 
 def _differences(places: Sequence[Path], against: str) -> list[tuple[str, Difference]]:
     from spade_envs.errors import ConfigError
     from spade_train.evaluate.compare import compare
-    from spade_train.evaluate.records import read_header, read_records
+    from spade_train.evaluate.records import read_header
+    from spade_train.evaluate.summary import asked_records
     from spade_train.evaluate.table import kind_of
 
     headers = [(read_header(place), place) for place in places]
@@ -134,7 +135,7 @@ def _differences(places: Sequence[Path], against: str) -> list[tuple[str, Differ
         for header, place in headers:
             same = header.suite_digest == base.suite_digest and place != base_place
             if same and kind_of(header.player) == "policy":
-                own, other = list(read_records(place)), list(read_records(base_place))
+                own, other = asked_records(place, header), asked_records(base_place, base)
                 try:
                     found.append((_told(header), compare((header, own), (base, other))))
                 except ConfigError as error:  # one that was stopped early hides no other

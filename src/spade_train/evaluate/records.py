@@ -12,6 +12,7 @@ import dataclasses
 import fcntl
 import hashlib
 import json
+import math
 import os
 import re
 from collections.abc import Iterator, Mapping
@@ -128,6 +129,10 @@ class Header:
         name = _NAMES.get(self.suite)
         labels = {key: value for key, value in self.labels.items() if key != name}
         return [self.suite, self.version, self.settings, labels]
+
+
+_DAMAGE = (ValueError, LookupError, AttributeError, TypeError, RecursionError)
+"""What a file of another form makes of reading it."""
 
 
 class Shelf:
@@ -254,6 +259,8 @@ def _possible(record: Record) -> Record:
         raise ValueError(f"a value of {record.value!r} with success {record.success!r}")
     if record.sample < 0:
         raise ValueError(f"attempt {record.sample} of its task")
+    if not math.isfinite(record.elapsed_s):
+        raise ValueError(f"an attempt of {record.elapsed_s} seconds")
     return record
 
 
@@ -266,35 +273,39 @@ def read_header(path: Path) -> Header:
     file = path / HEADER
     try:
         found = json.loads(file.read_bytes())
-        if found.pop("format") != FORMAT:
-            raise ConfigError(
-                f"{file} is of another format; read it with the release that wrote it"
-            )
+        later = found.pop("format") != FORMAT
+    except OSError as error:
+        raise ConfigError(f"{path} holds no evaluation: {error.strerror}") from error
+    except _DAMAGE as error:
+        raise ConfigError(f"{file} is damaged: {error}") from error
+    if later:
+        raise ConfigError(f"{file} is of another format; read it with the release that wrote it")
+    try:
         header = msgspec.convert(found, Header)
         if min(header.samples, header.limit or 1) < 1 or header.limit == 0 or header.tasks < 0:
             raise ValueError("samples, limit or tasks out of range")
+        _ = header.digest  # what has none, such as settings that are not finite, is damaged too
         return header
-    except OSError as error:
-        raise ConfigError(f"{path} holds no evaluation: {error.strerror}") from error
-    except ConfigError:
-        raise
-    except (ValueError, LookupError, AttributeError, TypeError, RecursionError) as error:
+    except (*_DAMAGE, ConfigError) as error:
         raise ConfigError(f"{file} is damaged: {error}") from error
 
 
 def find_evaluations(folders: list[Path]) -> list[Path]:
     """Return the folders of evaluations at or below some folders, sorted, each once.
 
+    One that is reached by two ways has the name by which it was reached first.
+
     Raises:
         ConfigError: a folder holds none.
     """
-    found: dict[Path, None] = {}
+    found: dict[Path, Path] = {}
     for folder in folders:
         below = sorted(path.parent for path in folder.rglob(HEADER))
         if not below:
             raise ConfigError(f"{folder} holds no evaluation; make one with spade-train eval")
-        found.update(dict.fromkeys(below))
-    return list(found)
+        for each in below:
+            found.setdefault(each.resolve(), each)
+    return list(found.values())
 
 
 def _header_bytes(header: Header) -> bytes:

@@ -114,7 +114,16 @@ def read_summary(folder: Path) -> Summary:
         StateError: its records are damaged.
     """
     header = read_header(folder)
-    return summarize(header, [r for r in read_records(folder) if r.sample < header.samples])
+    return summarize(header, asked_records(folder, header))
+
+
+def asked_records(folder: Path, header: Header) -> list[Record]:
+    """Return the records in a folder of the samples asked for last.
+
+    Raises:
+        StateError: they are damaged.
+    """
+    return [each for each in read_records(folder) if each.sample < header.samples]
 
 
 def figures(records: Sequence[Record]) -> Figures:

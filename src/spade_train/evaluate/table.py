@@ -5,8 +5,8 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias
 
 from spade_train.evaluate.layouts import Column, Layout
@@ -78,16 +78,19 @@ def by_layout(found: Sequence[Summary], layout: Layout) -> Table:
     """Return the table of a layout; a cell is empty where nothing was measured.
 
     Where a player has several evaluations of a column (other settings or decoding), the one with
-    the most attempts counts, and a note says so. There is no average if no column of it was filled,
-    and there are no rows if nothing belongs to the layout.
+    the most attempts in it counts, and a note says so. There is no average if no column of it was
+    filled, and there are no rows if nothing belongs to the layout. Notes tell what each cell's do,
+    and version and labels of what was played.
     """
     notes: dict[str, None] = {}
+    played: dict[str, dict[str, None]] = {}
     rows = []
     for player in _ordered({each.header.player for each in found}):
         own = [each for each in found if each.header.player == player]
-        cells = [_column_cell(own, column, notes) for column in layout.columns]
+        cells = [_column_cell(own, column, notes, played) for column in layout.columns]
         if any(cell is not None for cell in cells):
             rows.append((player, cells))
+            notes |= _cell_notes(player, layout, cells)
     columns = tuple(column.title for column in layout.columns)
     filled = [
         n
@@ -113,8 +116,25 @@ def by_layout(found: Sequence[Summary], layout: Layout) -> Table:
         title=layout.title,
         columns=(*columns, *title),
         rows=done,
-        notes=(*notes, _brackets()),
+        notes=(*notes, *_played_notes(played, {player for player, _ in rows}), _brackets()),
     )
+
+
+def _cell_notes(player: str, layout: Layout, cells: Sequence[Cell | None]) -> dict[str, None]:
+    """Return one note of a row for each that cells have, with the columns that have it."""
+    columns: dict[str, list[str]] = {}
+    for column, cell in zip(layout.columns, cells, strict=True):
+        if cell is not None and cell.note:
+            columns.setdefault(cell.note, []).append(column.title)
+    return {f"{player}, {', '.join(them)}: {note}.": None for note, them in columns.items()}
+
+
+def _played_notes(played: Mapping[str, Mapping[str, None]], players: set[str]) -> list[str]:
+    """Return what was played, and by whom if not by all."""
+    return [
+        f"Played: {title}" + ("." if them.keys() == players else f" by {', '.join(them)}.")
+        for title, them in played.items()
+    ]
 
 
 def markdown(table: Table) -> str:
@@ -267,32 +287,61 @@ def _faulty(part: Figures, whole: Summary, notes: dict[str, None]) -> Cell | Non
     return Cell(success=None, note=text)
 
 
-def _column_cell(own: Sequence[Summary], column: Column, notes: dict[str, None]) -> Cell | None:
-    """Return the figure of a column: of a group, of a suite, or weighted of other columns."""
+def _column_cell(
+    own: Sequence[Summary],
+    column: Column,
+    notes: dict[str, None],
+    played: dict[str, dict[str, None]],
+) -> Cell | None:
+    """Return the figure of a column: of a group, of a suite, or weighted of other columns.
+
+    Args:
+        own: evaluations of one player.
+        column: which one.
+        notes: gets a note where several evaluations fit.
+        played: by title of a suite, gets the player.
+    """
     if column.parts:
-        cells = [_column_cell(own, part, notes) for part, _ in column.parts]
+        cells = [_column_cell(own, part, notes, played) for part, _ in column.parts]
         if not all(cells):
             return None
         pairs = zip(cells, (weight for _, weight in column.parts), strict=True)
-        return Cell(success=sum((c.success or 0.0) * weight for c, weight in pairs if c))
-    fitting = [each for each in own if column.fits(each.header)]
+        told = dict.fromkeys(cell.note for cell in cells if cell and cell.note)
+        value = sum((c.success or 0.0) * weight for c, weight in pairs if c)
+        return Cell(success=value, note="; ".join(told))
+    fitting = [(part, each) for each in own if (part := _part(each, column)) is not None]
     if not fitting:
         return None
-    best = max(fitting, key=lambda each: each.overall.attempts)
+    part, best = max(fitting, key=lambda pair: pair[0].attempts)
+    header = best.header
     if len(fitting) > 1:
-        notes[
-            f"{best.header.player} has several results in {column.title}: the largest counts."
-        ] = None
-    named = [figures for name, figures in best.groups.items() if column.names(name)]
-    part = best.overall if column.group is None else next(iter(named), None)
-    return None if part is None or part.success is None else _cell(part, best, notes)
+        notes[f"{header.player} has several results in {column.title}: the largest counts."] = None
+    played.setdefault(_suite_title([best]), {})[header.player] = None
+    cell = _cell(part, best, {})
+    if cell is None or not header.limit or header.limit >= header.tasks:
+        return cell
+    limited = f"the first {header.limit} of {header.tasks} tasks"
+    return replace(cell, note="; ".join(filter(None, (limited, cell.note))))
+
+
+def _part(found: Summary, column: Column) -> Figures | None:
+    """Return the figures of an evaluation in a column; None if it has none there."""
+    if not column.fits(found.header):
+        return None
+    named = [figures for name, figures in found.groups.items() if column.names(name)]
+    part = found.overall if column.group is None else next(iter(named), None)
+    return None if part is None or part.success is None else part
 
 
 def _average(cells: Sequence[Cell | None], columns: Sequence[int]) -> Cell | None:
     chosen = [cells[n] for n in columns]
     if not all(chosen):
         return None
-    return Cell(success=sum(each.success or 0.0 for each in chosen if each) / len(chosen))
+    marked = any(each.note for each in chosen if each)
+    return Cell(
+        success=sum(each.success or 0.0 for each in chosen if each) / len(chosen),
+        note="of figures some of which have notes" if marked else "",
+    )
 
 
 def _ordered(players: set[str]) -> list[str]:

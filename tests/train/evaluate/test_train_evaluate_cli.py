@@ -251,3 +251,36 @@ def test_a_suite_without_tasks_is_wrong_usage(tmp_path):
     found = odd(tmp_path, "--policy", "empty", "--set", "how=none")
     assert found.exit_code == 2
     assert "suite odd has no tasks with these settings" in found.stderr
+
+
+def test_an_evaluation_that_is_named_twice_is_one(tmp_path, monkeypatch):
+    odd(tmp_path / "evals", "--policy", "empty")
+    monkeypatch.chdir(tmp_path)
+    found = call("table", "evals", tmp_path / "evals", "--json")
+    assert [row["name"] for row in json.loads(found.stdout)["tables"][0]["rows"]] == ["empty"]
+
+
+def test_a_difference_is_of_the_samples_that_the_table_shows(tmp_path):
+    played = ("eval", "--suite", SUITE, "--set", "count=3", "--no-floors", "--out", tmp_path)
+    for samples in (3, 1):
+        call(*played, "--policy", POLICY, "--policy", "random", "--samples", samples)
+    found = json.loads(call("table", tmp_path, "--against", "random", "--json").stdout)
+    (difference,) = found["differences"]
+    assert difference["method"].startswith("McNemar")
+
+
+@pytest.mark.parametrize("value", ["NaN", "1e999", "[" * 80 + "]" * 80])
+def test_settings_that_have_no_digest_are_a_damaged_file(value, tmp_path):
+    odd(tmp_path, "--policy", "empty")
+    (header,) = tmp_path.rglob("evaluation.json")
+    header.write_text(header.read_text().replace('"nothing"', value))
+    found = call("table", tmp_path)
+    assert found.exit_code == 2
+    assert f"{header} is damaged: " in found.stderr
+
+
+def test_a_policy_that_changes_the_folder_moves_no_results(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    policy = "python:train.suites.odd:wander"
+    odd("evals", "--policy", policy, "--policy", "empty")
+    assert len(list(tmp_path.glob("evals/odd/*"))) == 2

@@ -221,6 +221,52 @@ def test_single_turn_bfcl_is_weighted_as_upstream():
     assert table.rows[0].cells[table.columns.index("BFCL-v4 non-live")] is None
 
 
+def test_a_column_takes_the_evaluation_that_has_most_of_it():
+    half = {"aime-24": [[0]] * 30, "aime-25": [[0]] * 15}
+    whole = summary("m", {"aime-25": [[1]] * 30}, suite="aime-25")
+    for found in ([summary("m", half, suite="aime"), whole], [whole]):
+        table = by_layout(found, LAYOUTS["reasoning"])
+        assert table.rows[0].cells[0].success == 1.0
+
+
+def test_a_layout_tells_what_is_to_be_known_of_its_figures():
+    wins = {"retail": [[1]], "airline": [[1]], "telecom": [[0]]}
+    scripted = summary("m", wins, suite="tau2", tasks=278, limit=3, labels={"user": "scripted"})
+    table = by_layout([scripted], LAYOUTS["tool-use"])
+    cells = dict(zip(table.columns, table.rows[0].cells, strict=True))
+    assert cells["Tau2-Retail"].note == "the first 3 of 278 tasks"
+    assert cells["Average of 3"].note == "of figures some of which have notes"
+    told = "m, Tau2-Retail, Tau2-Airline, Tau2-Telecom: the first 3 of 278 tasks."
+    assert told in table.notes
+    assert "Played: tau2 (1, user: scripted)." in table.notes
+    other = summary("n", wins, suite="tau2", tasks=3, labels={"user": "model x"})
+    table = by_layout([scripted, other], LAYOUTS["tool-use"])
+    assert "Played: tau2 (1, user: scripted) by m." in table.notes
+    assert "Played: tau2 (1, user: model x) by n." in table.notes
+    assert dict(zip(table.columns, table.rows[1].cells, strict=True))["Average of 3"].note == ""
+
+
+def test_a_weighted_figure_has_the_notes_of_its_parts():
+    groups = {"irrelevance": 2, "live_irrelevance": 1}
+    records = [
+        *attempts([[1]], "irrelevance"),
+        *attempts([[1]], "live_irrelevance"),
+        replace(FAULT, group="irrelevance"),
+    ]
+    header = replace(HEADER, suite="bfcl-single-turn", tasks=3, group_tasks=groups)
+    table = by_layout([summarize(header, records)], LAYOUTS["tool-use"])
+    cell = table.rows[0].cells[table.columns.index("BFCL-v4 irrelevance")]
+    assert (cell.success, cell.note) == (1.0, "1 faults left out")
+
+
+def test_faults_beside_tasks_without_a_reference_are_told():
+    records = [*attempts([[1]]), FAULT, replace(FAULT, task="y", fault=UNANSWERED)]
+    found = summarize(replace(HEADER, player="oracle"), records)
+    assert (found.overall.faults, found.overall.unanswered) == (2, 1)
+    (table,) = by_suite([found])
+    assert "1 faults left out" in table.rows[0].cells[-1].note
+
+
 def test_acebench_is_weighted_as_published():
     plain = {name: [[1]] for name in (*NORMAL, *SPECIAL)}
     plain |= {"atom_bool": [[0]] * 9 + [[1]], "irrelevant": [[0]]}

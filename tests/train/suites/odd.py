@@ -1,5 +1,6 @@
 """A suite of somebody who took the protocol lightly: what is odd about it is a setting."""
 
+import os
 from dataclasses import dataclass
 
 from spade_envs.types import Message
@@ -82,4 +83,9 @@ def leave(messages):
 
 def noisy(messages):
     print("noise of a policy")
+    return "x"
+
+
+def wander(messages):
+    os.chdir("/")
     return "x"
