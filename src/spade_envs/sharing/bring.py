@@ -35,7 +35,7 @@ class Bringer:
         offered: what the remote has; the manifests of what is planned were read.
         store: where to.
         trust_certificate: whether what allowed signers signed need not pass the gates again.
-        dry_run: write nothing.
+        dry_run: fetch and check, and write nothing.
     """
 
     def __init__(
@@ -63,10 +63,6 @@ class Bringer:
         Raises:
             RemoteError: the remote cannot be read; what was placed stays, and is noted.
         """
-        if self._dry_run:
-            for plan in plans:
-                yield Outcome("new", str(plan.source), str(plan.target), plan.digest)
-            return
         taken = list(held)
         progress(0, len(plans))
         try:
@@ -77,7 +73,8 @@ class Bringer:
                 progress(done + 1, len(plans))
                 yield outcome
         finally:
-            note_offers(self._offered.remote.known_as, taken)
+            if not self._dry_run:
+                note_offers(self._offered.remote.known_as, taken)
 
     def _one(self, plan: Plan) -> Outcome:
         files = {MANIFEST: self._offered.manifests[plan.source]}
@@ -102,7 +99,10 @@ class Bringer:
 
     def _place(self, plan: Plan, checked: Checked, admitted: Admitted) -> Outcome:
         root = self._store.root
-        make(root)
+        note = f"signed by {admitted.signed_by}" if admitted.signed_by else ""
+        new = Outcome("new", str(plan.source), str(plan.target), checked.digest, note)
+        if self._dry_run:
+            return new
         note_origin(
             root,
             plan.target,
@@ -114,6 +114,7 @@ class Bringer:
             signed_as=plan.source if plan.source != plan.target else None,
             trust_certificate=self._trust_certificate,
         )
+        make(root)
         files = renamed(checked.manifest, checked.files, plan.target)
         if not publish_folder(root, root / version_path(plan.target), files):
             source, target = str(plan.source), str(plan.target)
@@ -121,8 +122,7 @@ class Bringer:
                 return Outcome("same", source, target, checked.digest)
             note = f"finds {target} taken since this began; do it again"
             return Outcome("conflict", source, "", checked.digest, note)
-        note = f"signed by {admitted.signed_by}" if admitted.signed_by else ""
-        return Outcome("new", str(plan.source), str(plan.target), checked.digest, note)
+        return new
 
     def _has(self, target: EnvId, digest: str) -> bool:
         """Whether another pull has just placed the same."""

@@ -27,7 +27,7 @@ def fetch_plays(offered: Offered) -> Mapping[Cell, Figures]:
         return dict(PlayReader(root).cells())
 
 
-def pull_plays(offered: Offered, root: Path) -> list[str]:
+def pull_plays(offered: Offered, root: Path, *, dry_run: bool = False) -> list[str]:
     """Take the ledgers that a store lacks, and those that have grown; returns what is to be told.
 
     A ledger that is longer here, or another one, stays as it is.
@@ -42,15 +42,16 @@ def pull_plays(offered: Offered, root: Path) -> list[str]:
         if here is None:
             notes.append(f"{path} here cannot be read, so it stays")
         elif _grown(here, data):
-            make_folders(root, LEDGER)
-            replace_file(root, root / path, data)
+            if not dry_run:
+                make_folders(root, LEDGER)
+                replace_file(root, root / path, data)
             notes.append(f"{path}: {data.count(10) - here.count(10)} new lines")
         elif not data.startswith(here) and not here.startswith(data):
             notes.append(f"{path} is another ledger there and here; yours stays")
     return notes
 
 
-def push_plays(offered: Offered, root: Path, remote: Remote) -> list[str]:
+def push_plays(offered: Offered, root: Path, remote: Remote, *, dry_run: bool = False) -> list[str]:
     """Give a remote the ledgers that it lacks, and those that have grown; returns what to tell."""
     notes = []
     for file in sorted((root / LEDGER).glob("plays-*.jsonl")):
@@ -66,7 +67,8 @@ def push_plays(offered: Offered, root: Path, remote: Remote) -> list[str]:
             notes.append(f"{path} there cannot be read, so it stays")
             continue
         if _grown(there, here):
-            remote.replace(path, here)
+            if not dry_run:
+                remote.replace(path, here)
             notes.append(f"{path}: {here.count(10) - there.count(10)} new lines")
         elif not here.startswith(there) and not there.startswith(here):
             notes.append(f"{path} is another ledger there and here; theirs stays")

@@ -113,8 +113,8 @@ class _Pull:
         if not options.dry_run:
             make(root)
         notes = [f"{each.where} {each.reason}" for each in offered.listing.left_alone[:3]]
-        if options.plays and not options.dry_run:
-            notes += pull_plays(offered, root)
+        if options.plays:
+            notes += pull_plays(offered, root, dry_run=options.dry_run)
         return Transfer(
             remote=offered.remote.label,
             outcomes=in_order(outcomes),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -139,24 +140,26 @@ class _Push:
         for env_id, line in sorted(self._lines.items()):
             self._there.setdefault(line.digest, []).append(env_id)
         self.bytes, self.notes = 0, list[str]()
+        self._is_store, self._making = offered.is_store, threading.Lock()
 
     def run(self, progress: Progress) -> list[Outcome]:
         plans, burials, outcomes = self._planned()
         outcomes = [self._with_signature(each) for each in outcomes]
-        if self._options.dry_run:
-            outcomes += [_outcome("new", plan) for plan in plans]
-            return outcomes + [_outcome("withdrawn", plan, _BURIED) for plan in burials]
-        remote = self._offered.remote
-        if not self._offered.is_store and plans:
-            for path, data in {**EXTRAS, MARKER: marker()}.items():
-                remote.write_new(path, data)
+        remote, dry_run = self._offered.remote, self._options.dry_run
         progress(0, len(plans))
         for done, (_, outcome) in enumerate(at_once(plans, self._give, self._options.jobs)):
             outcomes.append(outcome)
             progress(done + 1, len(plans))
-        outcomes += [self._bury(plan) for plan in burials]
-        if self._options.plays and (self._offered.is_store or plans):
-            self.notes += push_plays(self._offered, self._store.root, remote)
+        outcomes += [
+            _outcome("withdrawn", plan, _BURIED) if dry_run else self._bury(plan)
+            for plan in burials
+        ]
+        if not self._is_store:  # nothing is sound or new, so nothing is made there
+            return outcomes
+        if self._options.plays:
+            self.notes += push_plays(self._offered, self._store.root, remote, dry_run=dry_run)
+        if dry_run:
+            return outcomes
         changed = [each for each in outcomes if each.kind in ("new", "withdrawn") and each.placed]
         if changed:
             lines = [line for _, line in sorted(self._lines.items())]
@@ -263,14 +266,24 @@ class _Push:
             return Outcome("refused", text, "", digest, f"is not sound here, so it stays: {why}")
         given = renamed(checked.manifest, without_tombstone(files), plan.target)
         remote, folder = self._offered.remote, version_path(plan.target)
-        if not again(lambda: remote.add(folder, given)):
-            note = f"finds {plan.target} taken there just now; push again"
-            return Outcome("conflict", text, "", digest, note)
-        self.bytes += sum(map(len, given.values()))
+        self._make()
+        if not self._options.dry_run:
+            if not again(lambda: remote.add(folder, given)):
+                note = f"finds {plan.target} taken there just now; push again"
+                return Outcome("conflict", text, "", digest, note)
+            self.bytes += sum(map(len, given.values()))
         line = msgspec.structs.replace(line_of(plan.record), id=str(plan.target))
         self._lines[plan.target] = line
         lost = "without its signature, which is of its other name" if _lost(files, given) else ""
         return _outcome("new", plan, lost)
+
+    def _make(self) -> None:
+        """Make the remote a store, once there is something sound to give it."""
+        with self._making:
+            if not self._is_store and not self._options.dry_run:
+                for path, data in {**EXTRAS, MARKER: marker()}.items():
+                    self._offered.remote.write_new(path, data)
+            self._is_store = True
 
     def _with_signature(self, outcome: Outcome) -> Outcome:
         """Give what is there already the signature that was made since, and say so."""

@@ -9,6 +9,8 @@ from envs.store.kit import add
 from spade_envs.cli.main import cli
 from spade_envs.sharing import push
 from spade_envs.store import open_store
+from spade_envs.store.plays import Plays, PlayWriter
+from spade_envs.trust.settings import settings_path
 
 
 def run(*arguments):
@@ -63,3 +65,76 @@ def test_a_dry_run_of_sync_foretells_what_sync_does(team, stores):
         "spade/maze-v0": "withdrawn",
         "spade/nim-v0": "new",
     }
+
+
+def foretold_and_done(*arguments):
+    """Return what a dry run and then the real one say of each version, and their exit codes."""
+    runs = [run(*arguments, "--json", *more) for more in (["--dry-run"], [])]
+    told = []
+    for each in runs:
+        (transfer,) = [value for key, value in json.loads(each.stdout).items() if key != "dry_run"]
+        rows = [
+            {**row, "note": row["note"].partition(" (kept in")[0]}
+            for row in transfer["environments"]
+        ]
+        told.append((rows, transfer["notes"], each.exit_code))
+    return told
+
+
+def test_a_dry_run_foretells_what_the_checks_of_a_pull_refuse(team, stores):
+    add(stores[0], 2, name="chess")
+    push(str(team), stores[0])
+    with (team / "envs/maze/v0/env.py").open("a") as source:
+        source.write("# changed")
+    foretold, done = foretold_and_done("pull", team, "--store", stores[1].root)
+    assert foretold == done
+    assert [row["kind"] for row in done[0]] == ["new", "refused"]
+    settings_path().parent.mkdir(parents=True)
+    settings_path().write_text("require_signatures = true\n")
+    foretold, done = foretold_and_done("pull", team, "--store", stores[2].root)
+    assert foretold == done
+    assert [row["kind"] for row in done[0]] == ["refused", "refused"]
+    assert "trust add NAME --key FILE.pub --for ''" in done[0][0]["note"]
+
+
+def test_a_dry_run_foretells_what_a_push_leaves_out(stores, tmp_path):
+    add(stores[0], 1, name="maze")
+    (stores[0].root / "envs/maze/v0/manifest.json.sig").write_bytes(
+        b"-----BEGIN SSH SIGNATURE-----\n"
+    )
+    words = ("push", tmp_path / "place", "--as", "alice.maze", "maze", "--store", stores[0].root)
+    foretold, done = foretold_and_done(*words)
+    assert foretold == done
+    assert done[0][0]["note"] == "without its signature, which is of its other name"
+    with (stores[0].root / "envs/maze/v0/env.py").open("a") as source:
+        source.write("# changed")
+    foretold, done = foretold_and_done("push", tmp_path / "new", "--store", stores[0].root)
+    assert foretold == done
+    assert done[0][0]["note"].startswith("is not sound here")
+    assert not (tmp_path / "new").exists()
+
+
+def test_a_dry_run_foretells_which_ledgers_of_plays_are_taken(team, stores):
+    plays = Plays(digest=stores[0].get("maze").digest, plays=10, successes=5)
+    PlayWriter(stores[0].root, "run").append([plays])
+    (file,) = (stores[0].root / "ledger").iterdir()
+    ledger = f"ledger/{file.name}"
+    for way, store in (("push", stores[0]), ("pull", stores[1])):
+        foretold, done = foretold_and_done(way, team, "--plays", "--store", store.root)
+        assert foretold == done
+        assert done[1] == [f"{ledger}: 1 new lines"]
+    assert (stores[1].root / ledger).read_bytes() == file.read_bytes()
+
+
+def test_a_push_of_nothing_makes_nothing_and_is_no_error(stores, tmp_path):
+    foretold, done = foretold_and_done("push", tmp_path / "new", "--store", stores[0].root)
+    assert foretold == done == ([], [], 0)
+    assert not (tmp_path / "new").exists()
+
+
+def test_a_pull_that_cannot_be_noted_leaves_no_store(team, tmp_path, monkeypatch):
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "file"))
+    done = run("pull", team, "--store", tmp_path / "new")
+    assert "must be noted there" in str(done.exception)
+    assert not (tmp_path / "new").exists()
