@@ -110,7 +110,7 @@ def remove_remote(name: str) -> str:
 
 
 def _write(remotes: Mapping[str, str]) -> None:
-    path = file_path()
+    path = Path(os.path.realpath(file_path()))  # where it is a link, the link stays
     try:
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         handle, half = tempfile.mkstemp(dir=path.parent, prefix=f".{FILE}.")

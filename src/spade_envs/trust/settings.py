@@ -34,6 +34,7 @@ from spade_envs.trust.signatures import Signer
 
 FILE = "trust.toml"
 _MAX_BYTES = 1 << 20
+_ELSEWHERE = "set XDG_CONFIG_HOME to a folder of your own"
 _HEAD = "# Whom spade-envs trusts; see docs/trust.md. Edit it, or use spade-envs trust.\n\n"
 
 
@@ -112,7 +113,9 @@ def load() -> Settings:
             check_namespace(allowed.name)
     except FileNotFoundError:
         return Settings()
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+    except OSError as error:
+        raise ConfigError(f"{path} cannot be read ({error.strerror}); {_ELSEWHERE}") from None
+    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise ConfigError(f"{path} cannot be read: {error}") from None
     except (msgspec.ValidationError, ConfigError) as error:
         raise ConfigError(f"{path}: {error}") from None
@@ -220,7 +223,7 @@ def _edit(change: Callable[[Any], None]) -> None:
     """Change the file and keep what else the user wrote in it; it is replaced at once."""
     import tomlkit
 
-    path = settings_path()
+    path = Path(os.path.realpath(settings_path()))  # where it is a link, the link stays
     load()  # refuse to touch what cannot be read
     try:
         with _locked(path):
@@ -232,7 +235,7 @@ def _edit(change: Callable[[Any], None]) -> None:
             half.chmod(0o600)
             half.replace(path)
     except OSError as error:
-        raise ConfigError(f"{path} cannot be written: {error}") from None
+        raise ConfigError(f"{path} cannot be written ({error.strerror}); {_ELSEWHERE}") from None
 
 
 @contextlib.contextmanager

@@ -46,6 +46,28 @@ def test_what_is_allowed_is_kept_and_so_are_the_users_own_words(public):
     assert path.read_text().startswith("# mine\n")
 
 
+def test_a_link_to_the_settings_stays_one(tmp_path):
+    real = tmp_path / "dotfiles/trust.toml"
+    real.parent.mkdir()
+    real.write_text("# mine\n")
+    settings_path().parent.mkdir(parents=True)
+    settings_path().symlink_to(real)
+    allow("alice", "")
+    assert settings_path().is_symlink()
+    assert 'name = "alice"' in real.read_text()
+
+
+def test_settings_that_cannot_be_written_are_one_error_with_the_mend(tmp_path, monkeypatch):
+    lock = settings_path().with_name(".trust.toml.lock")
+    lock.mkdir(parents=True)
+    with pytest.raises(ConfigError, match=r"written \(Is a directory\); set XDG_CONFIG_HOME"):
+        allow("alice", "")
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "file"))
+    with pytest.raises(ConfigError, match=r"read \(Not a directory\); set XDG_CONFIG_HOME"):
+        allow("alice", "")
+
+
 def test_a_signer_of_the_same_name_is_replaced(public):
     allow_signer(Signer("alice", public["alice"]))
     allow_signer(Signer("alice", public["mallory"], ("x",)))
