@@ -19,7 +19,7 @@ from spade_train.suites.base import Decoding, Said, Score, Task
 from spade_train.suites.questions import read_rows, text_of, unique
 from spade_train.suites.single import Question, SingleSession, boxed, verdict, without_answer
 
-VERSION = 1
+VERSION = 2
 """Of this suite; raise it when scores change."""
 LETTERS = "ABCD"
 FILE = (
@@ -33,7 +33,10 @@ _CLOSING = (
 )
 _WRAPPER = re.compile(r"\\(?:text|mathrm|mathbf|mathit|textbf|textrm|rm|bf|boxed)\b")
 _LETTER = re.compile(r"[\s{($]*([A-Da-d])(?![A-Za-z])")
-_IN_WORDS = re.compile(r"answer\s*(?:is|:)[*($\s]*([A-D])(?![A-Za-z])", re.IGNORECASE)
+_IN_WORDS = re.compile(
+    r"(?i:answer)\s*(?:(?i:is)|:)[:*($\s]*([A-D](?![A-Za-z])|[a-d](?=[)*$.,;!]|\s*(?:\n|$)))"
+)
+"""A small letter with a word behind it is none: `the answer is a number`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -139,7 +142,7 @@ def _options(given: Json, where: str) -> list[str]:
     if isinstance(given, str):
         try:
             given = json.loads(given)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise ConfigError(f"{where}: options must be a list of four texts") from error
     if isinstance(given, dict):
         given = [given.get(mark) for mark in LETTERS]

@@ -12,6 +12,7 @@ import gzip
 import hashlib
 import json
 import random
+import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.machinery import PathFinder
@@ -24,12 +25,15 @@ from spade_envs.types import Json
 from spade_train.suites.base import Decoding, Fault, Said, Score, Task
 from spade_train.suites.judge import Judge
 from spade_train.suites.programs import LIMITS, Program, fenced
+from spade_train.suites.questions import unique
 from spade_train.suites.single import Question, SingleSession, verdict
 
 VERSION = 1
 """Of this suite; raise it when scores change."""
 MAX_CALLS = 2000
 """Calls of one test."""
+_DAMAGE = (OSError, EOFError, zlib.error, ValueError, KeyError, TypeError, RecursionError)
+"""What a file that is cut off, altered or of another form makes of reading it."""
 _PROMPT = """\
 Complete this Python function. Answer with the whole function in one ```python block.
 
@@ -119,17 +123,18 @@ def suite(*, path: str | None = None) -> HumanEval:
         exercises = [
             Exercise(
                 id=str(row["task_id"]),
-                prompt=row["prompt"],
-                entry=row["entry_point"],
-                test=row["test"],
-                solution=row["canonical_solution"],
+                prompt=_text(row, "prompt"),
+                entry=_text(row, "entry_point"),
+                test=_text(row, "test"),
+                solution=_text(row, "canonical_solution"),
             )
             for row in rows
         ]
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except _DAMAGE as error:
         raise ConfigError(f"{file} is not in the format of HumanEval: {error!r}") from error
     if not exercises:
         raise ConfigError(f"{file} holds no exercises")
+    unique([each.id for each in exercises], str(file))
     digest = hashlib.sha256(text.encode()).hexdigest()
     return HumanEval(exercises, digest)
 
@@ -211,6 +216,12 @@ class HumanEval:
                 return Fault("score", f"{exercise.id}: {told.kind}: {told.message}")
             self._made[exercise.id] = told.get("calls", [])
         return self._made[exercise.id]
+
+
+def _text(row: Mapping[str, Json], name: str) -> str:
+    if not isinstance(found := row[name], str):
+        raise TypeError(f"{name} must be a text")
+    return found
 
 
 def _why(told: Mapping[str, Json]) -> dict[str, str]:

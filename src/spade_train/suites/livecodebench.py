@@ -235,7 +235,7 @@ def _problem(row: Mapping[str, Json], where: str) -> Problem:
     about = row.get("metadata") or "{}"
     try:
         entry = str(json.loads(about).get("func_name") or "")
-    except (ValueError, TypeError, AttributeError) as error:
+    except (ValueError, TypeError, AttributeError, RecursionError) as error:
         raise ConfigError(f"{where}: metadata must be a JSON object as text") from error
     starter = str(row.get("starter_code") or "")
     if starter and not entry:
@@ -252,7 +252,7 @@ def _problem(row: Mapping[str, Json], where: str) -> Problem:
     try:
         if not tests_of(problem):
             raise ConfigError(f"{where}: no tests")
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise ConfigError(f"{where}: {error}") from error
     return problem
 

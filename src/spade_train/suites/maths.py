@@ -185,6 +185,8 @@ def _file(path: str, group: str) -> list[Problem]:
         where = f"{path}, row {number}"
         answer = text_of(row, ("answer", "Answer"), where)
         answer = answer.rpartition("####")[2].strip().replace(",", "")
+        if not answer:
+            raise ConfigError(f"{where}: no answer behind ####")
         text = text_of(row, ("problem", "question", "Problem", "Question"), where)
         key = row.get("id", number)
         problems.append(Problem(id=f"{group}/{key}", group=group, text=text, answer=answer))

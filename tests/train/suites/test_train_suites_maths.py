@@ -120,6 +120,7 @@ def test_gsm8k_reads_what_follows_the_marks(tmp_path):
             "two rows are called 'aime-26/1'",
         ),
         ("a.jsonl", "[" * 100_000, "not JSON"),
+        ("a.jsonl", '{"problem": "p", "answer": "so ####"}', "row 1: no answer behind ####"),
     ],
 )
 def test_files_that_are_not_as_described_are_refused(tmp_path, name, text, told):

@@ -145,9 +145,22 @@ def test_attacks_on_the_tests_change_nothing(exercises, code):
 
 def test_data_of_another_form_is_refused(tmp_path):
     file = tmp_path / "x.jsonl"
-    for text in ("", "{}", "[1]", "{"):
+    row = EXERCISES[0]
+    twice = json.dumps(row) + "\n" + json.dumps(row)
+    for text in ("", "{}", "[1]", "{", "[" * 100_000, json.dumps(row | {"prompt": None}), twice):
         file.write_text(text)
         with pytest.raises(ConfigError, match=r"x\.jsonl"):
+            humaneval.suite(path=str(file))
+
+
+def test_a_compressed_file_that_is_cut_off_or_altered_is_refused(tmp_path):
+    data = gzip.compress("\n".join(map(json.dumps, EXERCISES)).encode())
+    altered = bytearray(data)
+    altered[20:60] = bytes(each ^ 255 for each in altered[20:60])
+    file = tmp_path / "x.jsonl.gz"
+    for damaged in (data[:-20], bytes(altered)):
+        file.write_bytes(damaged)
+        with pytest.raises(ConfigError, match="is not in the format of HumanEval"):
             humaneval.suite(path=str(file))
 
 
@@ -274,6 +287,9 @@ def test_hidden_tests_are_read_and_never_loaded(data, capsys):
         ({"private_test_cases": '[{"input": "1"}]'}, "row 1"),
         ({"starter_code": "class Solution:"}, "without func_name"),
         ({"metadata": "[]"}, "metadata must be"),
+        ({"metadata": "[" * 100_000}, "metadata must be"),
+        ({"public_test_cases": "[" * 100_000}, "row 1: maximum recursion depth"),
+        ({"private_test_cases": "[" * 100_000}, "row 1: maximum recursion depth"),
         ({"question_content": ""}, "needs question_content"),
     ],
 )
