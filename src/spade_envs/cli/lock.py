@@ -10,7 +10,7 @@ import click
 
 from spade_envs.cli.bar import Bar
 from spade_envs.cli.select import Range
-from spade_envs.cli.stores import json_option, store_option, writable_store
+from spade_envs.cli.stores import fillable_store, json_option, store_option
 from spade_envs.cli.transfers import echo_transfers, told
 
 
@@ -105,7 +105,7 @@ def install_command(
         jobs=jobs,
     )
     with Bar("installed") as bar:
-        opened = writable_store(store)
+        opened = fillable_store(store)
         done = install(lock, opened, options, bar.show)
     if as_json:
         echo_transfers({"install": done}, dry_run=False)

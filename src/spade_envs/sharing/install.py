@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from spade_envs.errors import Corrupt, FormatTooNew, NotFound, RemoteError
 from spade_envs.ids import EnvId
-from spade_envs.sharing.bring import Bringer
+from spade_envs.sharing.bring import Bringer, is_made
 from spade_envs.sharing.lock import Lock, Locked
 from spade_envs.sharing.offered import Offered, look
 from spade_envs.sharing.outcome import Outcome, Progress, Transfer, in_order
@@ -40,13 +40,15 @@ def install(
 ) -> Transfer:
     """Bring what a lock names and a store lacks, under the ids that the lock gives. Runs nothing.
 
-    A version is looked for by its id and then by its digest, so one that was renamed is found.
+    A version is looked for by its id and then by its digest, so one that was renamed is found. A
+    `planned_store` is made once something is placed.
 
     Raises:
         StoreError: the store cannot be written to.
         ConfigError: an address cannot be used.
     """
-    store.require_writable()
+    if store.root.exists():
+        store.require_writable()
     held = _held(store)
     outcomes: list[Outcome] = []
     missing: list[Locked] = []
@@ -75,7 +77,8 @@ def install(
             done = {each.placed for each in found} | {each.id for each in found if not each.placed}
             missing = [each for each in missing if each.id not in done]
     finally:
-        store.refresh()
+        if is_made(store.root):
+            store.refresh()
     held = _held(store) if missing else {}
     for each in missing:
         record = held.get(each.id)

@@ -138,3 +138,13 @@ def test_a_pull_that_cannot_be_noted_leaves_no_store(team, tmp_path, monkeypatch
     done = run("pull", team, "--store", tmp_path / "new")
     assert "must be noted there" in str(done.exception)
     assert not (tmp_path / "new").exists()
+
+
+def test_an_install_that_finds_nothing_leaves_no_store(team, stores, tmp_path):
+    file, new = tmp_path / "envstore.lock", tmp_path / "new"
+    words = ("install", "-r", file, "--store", new)
+    assert run("lock", "--store", stores[0].root, "--out", file).exit_code == 0
+    assert run(*words).exit_code == 1
+    assert not new.exists()
+    assert run(*words, "--remote", team).exit_code == 0
+    assert [each.id for each in open_store(new).records()] == ["spade/maze-v0"]
