@@ -23,7 +23,7 @@ import numpy as np
 
 from spade_envs.errors import ConfigError, Corrupt
 from spade_envs.manifest.canonical import canonical_json
-from spade_envs.memory.embedders.base import Fingerprint, Vectors
+from spade_envs.memory.embedders.base import MAX_DIMENSION, Fingerprint, Vectors
 from spade_envs.store.files import (
     append_parts,
     make_folders,
@@ -254,7 +254,7 @@ def read_current(root: Path) -> Fingerprint | None:
     texts = (current.name, current.revision)
     lines = all(isinstance(text, str) and text.isprintable() for text in texts)
     numbers = type(current.dimension) is int and type(current.text) is int
-    return current if lines and numbers else None
+    return current if lines and numbers and 1 <= current.dimension <= MAX_DIMENSION else None
 
 
 def write_current(root: Path, fingerprint: Fingerprint) -> None:

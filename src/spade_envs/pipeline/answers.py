@@ -16,7 +16,8 @@ from spade_envs.types import Completion, Json
 _log = logging.getLogger(__name__)
 
 FOLDER = "ledger"
-_MAX_LINE_BYTES = 32 << 20
+_MAX_LINE_BYTES = 128 << 20
+"""More than the longest reply of a server takes, with every character written as twelve bytes."""
 _TEXTS = ("text", "model", "finish_reason", "thinking")
 _COUNTS = ("prompt_tokens", "completion_tokens", "thinking_tokens")
 

@@ -78,4 +78,5 @@ def _read(raw: bytes) -> Choice | None:
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         _log.warning("passed over a line of a run's briefs that is not whole")
         return None
-    return choice if choice.attempt >= 0 and choice.position >= 0 else None
+    sound = min(choice.attempt, choice.position) >= 0 and len(choice.facts) == len(choice.parents)
+    return choice if sound else None

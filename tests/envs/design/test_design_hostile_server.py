@@ -13,7 +13,7 @@ import pytest
 from envs.design import chat_server
 from envs.design.any_server import JSON, drip, flood, sending
 from spade_envs.design.clients import bounds, open_policy
-from spade_envs.design.clients.replies import NoReply
+from spade_envs.design.clients.replies import MAX_REPLY_CHARS, NoReply
 from spade_envs.errors import ClientError, ConfigError
 from spade_envs.types import Message
 
@@ -149,6 +149,12 @@ def test_lines_of_a_stream_may_be_more_together(monkeypatch):
     events = [streamed(piece("x" * 1000, None))] * 20 + [streamed(piece("", "stop"))]
     with sending(EVENTS, events) as url:
         assert len(ask(url).text) == 20_000
+
+
+@pytest.mark.parametrize(("kind", "body", "stream"), both("x" * (MAX_REPLY_CHARS + 1)))
+def test_a_reply_of_too_many_characters_is_none_however_it_is_sent(kind, body, stream):
+    with sending(kind, [body]) as url, pytest.raises(ClientError, match="than 4000000 characters"):
+        ask(url, stream=stream)
 
 
 def test_compressed_answers_are_refused_since_nobody_asked_for_them():

@@ -206,6 +206,8 @@ def test_the_current_embedder_is_noted_and_others_are_dropped(tmp_path):
         json.dumps({"name": 3, "revision": "1", "dimension": 4, "text": 1}).encode(),
         json.dumps({"name": "a", "revision": "1", "dimension": "4", "text": 1}).encode(),
         json.dumps({"name": "a", "revision": "1", "dimension": 4, "text": 1, "x": 1}).encode(),
+        json.dumps({"name": "hashed", "revision": "1", "dimension": 0, "text": 1}).encode(),
+        json.dumps({"name": "hashed", "revision": "1", "dimension": 16_385, "text": 1}).encode(),
     ],
 )
 def test_a_note_that_cannot_be_read_is_none(tmp_path, note):

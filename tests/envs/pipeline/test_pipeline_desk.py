@@ -246,7 +246,9 @@ def test_torn_and_foreign_lines_are_passed_over(store):
     path = store.root / "ledger" / "briefs-run.jsonl"
     whole = path.read_bytes()
     hostile = [b'{"attempt": 1', b"[]", b'{"attempt":-1}', whole.strip().replace(b"game", b"x")]
-    path.write_bytes(whole + b"\n".join(hostile))
+    hostile.append(whole.strip().replace(b'"parents":[]', b'"parents":["x"]'))
+    assert hostile[-1] != whole.strip()
+    path.write_bytes(b"\n".join([*hostile, whole]))
     again = Choices(store, "run")
     assert again.by_attempt == {0: one}
     other = Choice(attempt=3, position=1, skill=Skill.OPTIMIZATION, challenge="hard", mode="cross")

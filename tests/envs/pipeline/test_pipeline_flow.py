@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from envs.pipeline.pipeline_fakes import Writer, brief_of, checker, pydoc, run
 from spade_envs.corpus import open_corpus
 from spade_envs.design.clients import CompletionRequest, Price, Usage
+from spade_envs.design.clients.replies import MAX_REPLY_CHARS
 from spade_envs.errors import ClientError, ConfigError, CorpusError, StoreError
 from spade_envs.memory import open_memory
 from spade_envs.pipeline import Budget, generate
@@ -278,6 +279,13 @@ def test_an_answer_comes_back_as_it_was(tmp_path_factory, text, thinking, tokens
     assert read.usage.requests == 1
     finished = Answers(store, "k", lambda attempt: True)
     assert (finished.get(asked(3, 1)), finished.usage) == (None, read.usage)
+
+
+def test_the_longest_reply_of_a_server_comes_back(store):
+    longest = Completion(text="\U0001f600" * MAX_REPLY_CHARS, model="m")
+    Answers(store, "k", lambda attempt: False).add(asked(0), longest)
+    read = Answers(store, "k", lambda attempt: False)
+    assert (read.get(asked(0)) == longest, read.usage.requests) == (True, 1)
 
 
 def test_torn_and_foreign_lines_of_the_answers(store, caplog):

@@ -15,6 +15,7 @@ from spade_envs.types import Completion
 
 MAX_REPLY_CHARS = 4_000_000
 """A reply that grows beyond is cut off: the server repeats itself without end."""
+_TOO_LONG = f"the reply is longer than {MAX_REPLY_CHARS} characters"
 LATE = "the reply did not end in time (give it more time with timeout_s)"
 _MAX_COUNT = 1 << 40
 _WRONG_URL = "is the URL right? Those of most servers end in /v1"
@@ -37,7 +38,7 @@ def read_answer(answer: Any) -> Completion:
     """Return the completion in a whole answer of the SDK.
 
     Raises:
-        NoReply: it has no choice, or is none.
+        NoReply: it has no choice, is too long, or is none.
     """
     if isinstance(answer, str) and answer.lstrip().startswith("<"):
         raise NoReply(f"it answered with a web page; {_WRONG_URL}", again=False)
@@ -131,7 +132,7 @@ def read_stream(chunks: Iterable[Any], model: str, deadline: float) -> Completio
             if time.monotonic() > deadline:
                 raise NoReply(LATE)
             if size > MAX_REPLY_CHARS:
-                raise NoReply(f"the reply is longer than {MAX_REPLY_CHARS} characters")
+                raise NoReply(_TOO_LONG)
             if (choice := _first(chunk)) is None:
                 continue
             seen, delta = True, getattr(choice, "delta", None)
@@ -174,6 +175,8 @@ def _completion(
 ) -> Completion:
     if not thinking:
         thinking, text = split_thinking(text)
+    if len(text) + len(thinking) > MAX_REPLY_CHARS:
+        raise NoReply(_TOO_LONG)
     details = getattr(usage, "completion_tokens_details", None)
     return Completion(
         text=_whole(text),
