@@ -7,6 +7,8 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from spade_train.nano.disk import disk_errors
+
 if TYPE_CHECKING:
     import torch
 
@@ -39,7 +41,8 @@ def write_weights(
     shutil.rmtree(partial, ignore_errors=True)
     partial.mkdir(parents=True)
     for number, part in enumerate(_parts(weights, getattr(torch, dtype), file_bytes)):
-        save_file(part, partial / f"model-{number:05d}.safetensors")
+        with disk_errors(partial):
+            save_file(part, partial / f"model-{number:05d}.safetensors")
     shutil.rmtree(folder, ignore_errors=True)
     partial.rename(folder)
 

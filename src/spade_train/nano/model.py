@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from spade_envs.errors import ConfigError, MissingExtra
+from spade_train.nano.disk import disk_errors
 from spade_train.nano.quiet import no_bars
 
 WEIGHTS = Path(__file__).with_name("weights")
@@ -111,12 +112,16 @@ def load(folder: Path = WEIGHTS) -> tuple[Any, Any]:
 
 
 def save(model: Any, tokenizer: Any, folder: Path) -> None:
-    """Write the model in half precision, and its tokenizer, into `folder`."""
+    """Write the model in half precision, and its tokenizer, into `folder`.
+
+    Raises:
+        OSError: the disk is full or cannot be written.
+    """
     import copy
 
     torch = need_torch()
     folder.mkdir(parents=True, exist_ok=True)
     half = copy.deepcopy(model).to(torch.float16)
-    with no_bars():
+    with no_bars(), disk_errors(folder):
         half.save_pretrained(folder)
     tokenizer.save_pretrained(folder)

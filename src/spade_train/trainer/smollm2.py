@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from spade_envs.errors import ConfigError, MissingExtra
+from spade_train.nano.disk import disk_errors
 from spade_train.nano.quiet import no_bars
 
 _FILE = "*.gguf"
@@ -47,7 +48,8 @@ def convert_smollm2(out: Path, source: Path | None = None) -> Path:
         model = _plain(read)
         _name_ends(tokenizer, model.config)
         out.mkdir(parents=True)
-        model.to(torch.bfloat16).save_pretrained(out)
+        with disk_errors(out):
+            model.to(torch.bfloat16).save_pretrained(out)
         tokenizer.save_pretrained(out)
     return out
 

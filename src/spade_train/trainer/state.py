@@ -20,6 +20,7 @@ from safetensors.torch import load_file, safe_open, save_file
 from torch.distributed.tensor import DTensor, distribute_tensor
 
 from spade_train.errors import StateError
+from spade_train.nano.disk import disk_errors
 from spade_train.nano.quiet import no_bars
 from spade_train.runs.checkpoint import Checkpoint, Stage
 
@@ -54,14 +55,19 @@ def save_trainer(
         optimizer: of torch, with the policy's weights; None if its state cannot be had, and then
             nobody can go on from the checkpoint.
         tokenizer: of the policy.
+
+    Raises:
+        OSError: the disk is full or cannot be written.
     """
     weights = weights_of(model)
     moments = dict(_moments(model, optimizer)) if optimizer is not None else {}
     if stage is None:
         return
     save_policy(model, tokenizer, stage.path(POLICY), weights)
-    # A checkpoint holds at least one tensor; before the first step there are no moments.
-    save_file(moments or {"none": torch.zeros(1)}, stage.path(_OPTIMIZER))
+    file = stage.path(_OPTIMIZER)
+    with disk_errors(file.parent):
+        # A checkpoint holds at least one tensor; before the first step there are no moments.
+        save_file(moments or {"none": torch.zeros(1)}, file)
     marker = {
         "update": update,
         "adapters": _has_adapters(model),
@@ -78,6 +84,9 @@ def save_policy(model: Any, tokenizer: Any, folder: Path, weights: Mapping[str, 
         tokenizer: of the policy.
         folder: is made.
         weights: from `weights_of`.
+
+    Raises:
+        OSError: the disk is full or cannot be written.
     """
     folder.mkdir(parents=True)
     if _has_adapters(model):
@@ -86,13 +95,12 @@ def save_policy(model: Any, tokenizer: Any, folder: Path, weights: Mapping[str, 
         named = get_peft_model_state_dict(
             model, state_dict=dict(weights), save_embedding_layers=False
         )
-        save_file(
-            {name: weight.contiguous() for name, weight in named.items()},
-            folder / "adapter_model.safetensors",
-        )
+        whole = {name: weight.contiguous() for name, weight in named.items()}
+        with disk_errors(folder):
+            save_file(whole, folder / "adapter_model.safetensors")
         model.peft_config["default"].save_pretrained(str(folder))
     else:
-        with no_bars():
+        with no_bars(), disk_errors(folder):
             model.save_pretrained(folder, state_dict=dict(weights))
     tokenizer.save_pretrained(folder)
 
