@@ -141,6 +141,11 @@ def not_a_duplicate(subject: Subject) -> Finding:
 _WORD = re.compile(r"[^\W_]+")
 
 
+def too_short(text: str) -> bool:
+    """Whether a text has too few words for L5.2 to compare it with anything."""
+    return not _grams(text)
+
+
 def _grams(text: str) -> list[str]:
     words = _WORD.findall(text.casefold())
     return [" ".join(words[i : i + GRAM_WORDS]) for i in range(len(words) - GRAM_WORDS + 1)]

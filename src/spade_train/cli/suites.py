@@ -122,17 +122,25 @@ def contamination(
         suite.close()
     if asked.unopened:
         click.echo(f"{asked.unopened} tasks cannot be opened: nothing is known of them", err=True)
+    if asked.short:
+        click.echo(
+            f"{asked.short} tasks begin with too few words to be compared: "
+            "nothing is known of them",
+            err=True,
+        )
     texts = asked.texts
     rows = [
         {"id": record.id, "outcome": found.outcome, "message": found.message}
         for record, found in contaminations(opened, texts)
     ]
     if as_json:
-        told = {"texts": len(texts), "unopened": asked.unopened, "environments": rows}
+        left_out = {"unopened": asked.unopened, "short": asked.short}
+        told = {"texts": len(texts), **left_out, "environments": rows}
         click.echo(json.dumps(told, indent=2))
     else:
         for row in rows:
             if row["outcome"] != "pass":
                 click.echo(f"{row['id']}  {row['outcome']}  {row['message']}")
         click.echo(f"{len(texts)} tasks, {len(rows)} environments", err=True)
-    sys.exit(1 if asked.unopened or any(row["outcome"] != "pass" for row in rows) else 0)
+    unknown = asked.unopened or asked.short
+    sys.exit(1 if unknown or any(row["outcome"] != "pass" for row in rows) else 0)

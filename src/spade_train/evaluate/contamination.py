@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from spade_envs.gates.contamination import check_contamination
+from spade_envs.gates.originality import too_short
 from spade_envs.store import EnvStore
 from spade_envs.trust.runs import source_to_run
 from spade_envs.types import GateResult, Record
@@ -20,6 +21,8 @@ class Openings:
     """What a user says first, each text once."""
     unopened: int
     """Tasks that could not be opened, so that nothing is known of them."""
+    short: int = 0
+    """Texts of too few words to be compared, so that nothing is known of them either."""
 
 
 def openings(suite: Suite, *, limit: int | None = None) -> Openings:
@@ -40,7 +43,7 @@ def openings(suite: Suite, *, limit: int | None = None) -> Openings:
         texts["\n".join(said)] = None
         session.close()
     texts.pop("", None)
-    return Openings(tuple(texts), unopened)
+    return Openings(tuple(texts), unopened, sum(map(too_short, texts)))
 
 
 def contaminations(store: EnvStore, texts: tuple[str, ...]) -> Iterator[tuple[Record, GateResult]]:

@@ -16,6 +16,7 @@ def test_the_openings_of_a_suite_are_what_the_user_says_first():
         f"{n} + {make().open(make().tasks()[n], seed=0).other} = ?" for n in range(2)
     )
     assert asked.unopened == 1
+    assert asked.short == 2
 
 
 def test_an_environment_that_holds_a_task_is_found_and_another_is_not(tmp_path):
@@ -48,3 +49,12 @@ def test_the_command_says_what_it_found(tmp_path):
     assert json.loads(unknown.stdout)["unopened"] == 1
     assert "1 tasks cannot be opened" in unknown.stderr
     assert CliRunner().invoke(main, [*toy, "--set", "count=13"]).exit_code == 3
+
+
+def test_a_task_of_too_few_words_is_not_called_clean(tmp_path):
+    open_store(tmp_path / "store", create=True)
+    toy = ["suites", "contamination", "train.suites.sums:make", "--store", str(tmp_path / "store")]
+    found = CliRunner().invoke(main, [*toy, "--set", "count=2", "--json"])
+    assert found.exit_code == 1
+    assert json.loads(found.stdout)["short"] == 2
+    assert "2 tasks begin with too few words to be compared" in found.stderr
