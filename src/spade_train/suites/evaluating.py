@@ -7,6 +7,8 @@ is refused all the same, since code beside a scorer could decide its own score.
 
 from __future__ import annotations
 
+import ast
+import math
 import re
 from typing import Literal
 
@@ -34,6 +36,8 @@ FUNCTIONS = frozenset(
 """What a formula may call, beside one-letter names (`x(x + 1)` is a product)."""
 MAX_EXPONENT = 200
 MAX_FORMULA_CHARACTERS = 4000
+MAX_BITS = 100_000
+"""Longest number that a formula may come to, so that no answer holds up its scorer."""
 
 _CALL = re.compile(r"\b\d*([^\W\d]\w*)\s*\(")
 _INDIRECT = re.compile(r"[)\]}'\"]\s*\(")
@@ -41,6 +45,7 @@ _WORD = re.compile(r"[^\W\d]\w*")
 _ATTRIBUTE = re.compile(r"[\w)\]}'\"]\s*\.\s*[^\W\d]")
 _POWER = re.compile(r"(?:\*\*|\^)\s*(?P<what>\(?\s*[-+]?\s*(?P<number>\d+)?)")
 _TOWER = re.compile(r"(?:\*\*|\^)[\s(+-]*\w+[\s)]*(?:\*\*|\^)")
+_FACTORIAL = re.compile(r"!(?!=)")
 _NEVER = frozenset({"lambda", "import", "for", "while", "if", "exec", "eval", "open", "yield"})
 
 
@@ -62,9 +67,35 @@ def harmless(answer: str, kind: Literal["literal", "formula"] | str = "formula")
     called = _CALL.findall(answer)
     if not all(name in FUNCTIONS or (len(name) == 1 and name.islower()) for name in called):
         return False
-    return _TOWER.search(answer) is None and all(
-        int(power["number"]) <= MAX_EXPONENT for power in _POWER.finditer(answer) if power["number"]
-    )
+    if _TOWER.search(answer) or _FACTORIAL.search(answer):
+        return False
+    powers = [int(power["number"]) for power in _POWER.finditer(answer) if power["number"]]
+    return max(powers, default=0) <= MAX_EXPONENT and _is_short(answer)
+
+
+def _is_short(formula: str) -> bool:
+    """Whether a formula comes to no number of more than `MAX_BITS`; malformed ones do not."""
+    try:
+        return _bits(ast.parse(formula.strip(), mode="eval").body) <= MAX_BITS
+    except SyntaxError:
+        return True
+    except (MemoryError, RecursionError, ValueError):
+        return False
+
+
+def _bits(node: ast.AST) -> float:
+    """Return a bound on the length of the number that a formula comes to; names are short."""
+    if isinstance(node, ast.Constant):
+        if isinstance(node.value, float):
+            return math.log2(abs(node.value) + 2)
+        return float(node.value.bit_length()) if isinstance(node.value, int) else 1.0
+    parts = [_bits(part) for part in ast.iter_child_nodes(node)]
+    if isinstance(node, ast.BinOp):
+        left, right = parts[0], parts[2]
+        if isinstance(node.op, ast.Pow):
+            return left * 2.0 ** min(right, 64.0)
+        return left + right + 1
+    return sum(parts, 1.0)
 
 
 def _without_decimals(answer: str) -> str:

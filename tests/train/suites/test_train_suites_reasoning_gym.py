@@ -6,7 +6,7 @@ from importlib.util import find_spec
 import pytest
 
 from spade_envs.errors import ConfigError
-from spade_train.suites import judge, reasoning_gym, registry
+from spade_train.suites import evaluating, judge, reasoning_gym, registry
 from spade_train.suites.base import Fault, Score, Session, Suite
 from train.suites import stubs
 
@@ -114,6 +114,28 @@ def test_what_a_scorer_would_evaluate_is_let_through_only_if_it_is_a_formula(ope
     sly = played(suite, "<answer>exec('import sys') or 4</answer>")
     assert sly.detail == {"error": "an answer that would have to be run"}
     assert not sly.success
+
+
+@pytest.mark.parametrize(
+    "endless",
+    [
+        *("99999999!", "((3!)!)!", "9**(9*9)**9", "9**9**9", "9**(100*100*100)"),
+        *("((9**200)**200)**200", "(2**(99+99))**(99+99)", "-" * 3000 + "1", "2**1e300"),
+    ],
+)
+def test_a_formula_that_takes_for_ever_is_wrong_and_no_fault_that_leaves_the_task_out(endless):
+    assert not evaluating.harmless(endless, "countdown")
+
+
+@pytest.mark.parametrize(
+    "formula",
+    [
+        *("x**5 + 3*x**2*y - 1", "(x+1)**200", "2**0.5", "1.5*x**2.5", "2**(x+3)", "sqrt(x)**3"),
+        *("36*x**6*y**(-2)", "exp(x**2)/2 + C", "3*(4+5)-2/7", "9**200", "2 +"),
+    ],
+)
+def test_a_formula_that_ends_is_scored(formula):
+    assert evaluating.harmless(formula, "countdown")
 
 
 def test_datasets_without_an_answer_have_no_oracle(opened):
