@@ -259,6 +259,11 @@ class StepOutcome(msgspec.Struct, frozen=True):
         """Whether the episode has ended."""
         return self.terminated or self.truncated
 
+    @property
+    def won(self) -> bool:
+        """Whether it says success: by `True` and nothing else, as the gates read it."""
+        return self.fault is None and self.info.get("success") is True
+
 
 @dataclass(frozen=True, slots=True)
 class StepBatch:

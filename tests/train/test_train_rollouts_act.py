@@ -53,6 +53,14 @@ def test_an_episode_is_what_gym_make_gives_for_the_same_actions(tmp_path):
         assert got.result.env == env
 
 
+@pytest.mark.parametrize("flag", ['"no"', "1", "[False]", "None"])
+def test_a_loss_that_claims_success_by_another_value_than_true_is_none(flag, tmp_path):
+    loss = f'return "no", 0.0, True, False, {{"success": {flag}}}'
+    shelf, (env,) = stocked(tmp_path, COUNT.replace('return self.lose("no")', loss))
+    _, done = run(shelf, [job(env, 0), job(env, 1)], lambda text, request: "0")
+    assert [(each.result.success, each.result.fault) for each in done.played] == [(False, None)] * 2
+
+
 def test_the_dialogue_holds_what_was_sampled_and_shown(tmp_path):
     shelf, (env,) = stocked(tmp_path, COUNT)
     _, done = run(shelf, [job(env, 0, level=1)])

@@ -65,8 +65,7 @@ class _Live:
     def answered(self, action: str, step: StepOutcome, most_turns: int | None) -> None:
         self.turns.append(Turn(action, step.observation, step.reward))
         if step.fault is not None or step.done:
-            won = bool(step.info.get("success", False)) and step.fault is None
-            self.end(step.fault, success=won, terminated=step.terminated)
+            self.end(step.fault, success=step.won, terminated=step.terminated)
         elif most_turns is not None and len(self.turns) >= most_turns:
             self.end(None)
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import gymnasium as gym
+import msgspec
 
 from spade_envs.errors import EnvironmentFault
 from spade_envs.play.session import create_all, open_session
@@ -44,11 +45,19 @@ def play(env: gym.Env[str, str], policy: Policy, *, seed: int) -> Episode:
         first_observation=first,
         turns=tuple(turns),
         total_reward=sum(turn.reward for turn in turns),
-        success=bool(info.get("success", False)),
+        success=info.get("success") is True,
         terminated=bool(terminated),
         truncated=bool(truncated),
-        fault=Fault(**info["fault"]) if "fault" in info else None,
+        fault=_fault(info.get("fault")),
     )
+
+
+def _fault(told: object) -> Fault | None:
+    """Return the fault that an info tells of; None if it is none of ours, but the program's own."""
+    try:
+        return msgspec.convert(told, Fault)
+    except msgspec.ValidationError:
+        return None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -50,11 +50,7 @@ class Live:
         """Take in what the environment answered to an action."""
         self.turns.append(Turn(action, step.observation, step.reward))
         if step.fault is not None or step.done:
-            self.end(
-                step.fault,
-                success=bool(step.info.get("success", False)) and step.fault is None,
-                terminated=step.terminated,
-            )
+            self.end(step.fault, success=step.won, terminated=step.terminated)
             return
         if len(self.turns) >= self.most_turns:
             self.end(None)

@@ -201,7 +201,7 @@ class HeldOutSession:
         if step.fault is not None:
             self._fault = _fault("reply", step.fault)
         self.done = step.done or step.fault is not None
-        self._won = bool(step.info.get("success", False)) and step.fault is None
+        self._won = step.won
 
     def score(self) -> Score | Fault:
         """Return the return as a share of its range, and the flag of success."""

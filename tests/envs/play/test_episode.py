@@ -4,6 +4,7 @@ from envs.play.sources import BROKEN_RESET, COUNTER
 from spade_envs.errors import EnvironmentFault
 from spade_envs.play import SandboxedEnv, play, reference
 from spade_envs.play.session import open_session
+from spade_envs.types import EnvSource
 
 
 @pytest.fixture
@@ -27,6 +28,20 @@ def test_play_records_every_turn(env):
 def test_an_unanswered_episode_is_truncated(env):
     episode = play(env, lambda first, turns: "?", seed=4)
     assert (len(episode.turns), episode.truncated, episode.success) == (4, True, False)
+
+
+@pytest.mark.parametrize("flag", ['"no"', "1", "[False]", '{"won": False}', "None", "False"])
+def test_success_is_true_alone_and_a_programs_own_word_fault_is_none(flag):
+    step = f"""    def step(self, action):
+        return "over", 0.0, True, False, {{"success": {flag}, "fault": "crash"}}
+
+    def hint"""
+    told = EnvSource(code=COUNTER.code.replace("    def hint", step, 1))
+    assert told != COUNTER
+    made = SandboxedEnv(open_session(told))
+    episode = play(made, lambda first, turns: "x", seed=1)
+    made.close()
+    assert (episode.success, episode.fault, episode.terminated) == (False, None, True)
 
 
 def test_faults_are_part_of_the_episode(env):
