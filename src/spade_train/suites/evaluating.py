@@ -93,7 +93,7 @@ def _bits(node: ast.AST) -> float:
     if isinstance(node, ast.BinOp):
         left, right = parts[0], parts[2]
         if isinstance(node.op, ast.Pow):
-            return left * 2.0 ** min(right, 64.0)
+            return left * math.pow(2.0, min(right, 64.0))
         return left + right + 1
     return sum(parts, 1.0)
 
