@@ -214,6 +214,30 @@ def test_a_head_or_a_frame_that_trickles_on_is_given_up(begins, goes_on):
         ask(url, timeout_s=0.3)
 
 
+@pytest.mark.parametrize("status", [302, 307])
+def test_a_server_that_sends_on_and_on_gets_no_more_time(status, monkeypatch):
+    now = [0.0]
+    monkeypatch.setattr(bounds, "time", SimpleNamespace(monotonic=lambda: now[0]))
+    sent = []
+
+    def answer(request):
+        sent.append(request)
+        now[0] += 4
+        return httpx2.Response(status, headers={"Location": "/again"})
+
+    both_hooks = bounds.Bounds(10.0)
+    client = httpx2.Client(
+        transport=httpx2.MockTransport(answer), event_hooks=both_hooks.hooks, follow_redirects=True
+    )
+    with pytest.raises(NoReply, match="in time"):
+        client.post("http://x/v1", content=b"{}")
+    assert len(sent) == 3
+    now[0] += 100
+    with pytest.raises(NoReply, match="in time"):
+        client.post("http://x/v1", content=b"{}")
+    assert len(sent) == 6
+
+
 def test_a_head_without_an_end_is_given_up_at_once(monkeypatch):
     monkeypatch.setattr(bounds, "MAX_HEAD_BYTES", 20_000)
     notes = flood(b"HTTP/1.1 100 Continue\r\n\r\n" * 1000)
