@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from spade_envs.errors import Corrupt, FormatTooNew, NotFound, RemoteError
@@ -49,21 +49,7 @@ def install(
     """
     if store.root.exists():
         store.require_writable()
-    held = _held(store)
-    outcomes: list[Outcome] = []
-    missing: list[Locked] = []
-    for each in lock.environments:
-        record = held.get(each.id)
-        if record is None:
-            missing.append(each)
-        elif record.digest != each.digest:
-            note = f"is {record.digest[:19]}... in this store; install into a new one"
-            outcomes.append(Outcome("conflict", each.id, each.id, each.digest, note))
-        elif record.withdrawn is not None:
-            note = f"was withdrawn here: {record.withdrawn}"
-            outcomes.append(Outcome("refused", each.id, each.id, each.digest, note))
-        else:
-            outcomes.append(Outcome("same", each.id, each.id, each.digest))
+    outcomes, missing = _compared(lock, _held(store))
     moved, notes = 0, list[str]()
     try:
         for url in _places(lock, missing, options):
@@ -93,6 +79,25 @@ def install(
         bytes_moved=moved,
         notes=tuple(notes),
     )
+
+
+def _compared(lock: Lock, held: Mapping[str, Record]) -> tuple[list[Outcome], list[Locked]]:
+    """Return what is to be told of what a store holds of a lock, and what it lacks."""
+    outcomes: list[Outcome] = []
+    missing: list[Locked] = []
+    for each in lock.environments:
+        record = held.get(each.id)
+        if record is None:
+            missing.append(each)
+        elif record.digest != each.digest:
+            note = f"is {record.digest[:19]}... in this store; install into a new one"
+            outcomes.append(Outcome("conflict", each.id, each.id, each.digest, note))
+        elif record.withdrawn is not None:
+            note = f"was withdrawn here: {record.withdrawn}"
+            outcomes.append(Outcome("refused", each.id, each.id, each.digest, note))
+        else:
+            outcomes.append(Outcome("same", each.id, each.id, each.digest))
+    return outcomes, missing
 
 
 def _held(store: EnvStore) -> dict[str, Record]:
