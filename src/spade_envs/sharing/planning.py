@@ -10,7 +10,7 @@ from spade_envs.ids import EnvId
 from spade_envs.sharing.local import Holdings
 from spade_envs.sharing.names import Renaming
 from spade_envs.sharing.offered import Offered
-from spade_envs.sharing.outcome import Outcome
+from spade_envs.sharing.outcome import Kind, Outcome
 from spade_envs.sharing.plays import fetch_plays
 from spade_envs.sharing.wanted import Wanted
 from spade_envs.store.index import IndexLine
@@ -146,8 +146,13 @@ class Planner:
             self._held(replace(plan, target=same[0]), offer, found)
         elif offer.withdrawn:
             found.held.append(offer)  # noted, so that it is not taken when it is offered again
-            note = "was withdrawn there, so it is not taken"
-            found.outcomes.append(Outcome("withdrawn", source, "", digest, note))
+            note, named = (
+                "was withdrawn there, so it is not taken",
+                self.wanted.names(source, digest),
+            )
+            note += "; name another version" if named else ""
+            kind: Kind = "refused" if named else "withdrawn"
+            found.outcomes.append(Outcome(kind, source, "", digest, note))
         elif plan.target not in self.holdings.records and plan.target not in taken:
             taken.add(plan.target)
             found.plans.append(plan)

@@ -75,8 +75,8 @@ def pull_from(
     progress: Progress | None = None,
 ) -> Transfer:
     """Do as `pull` does, from an open remote."""
-    if not options.dry_run and store.root.exists():
-        store.require_writable()
+    if store.root.exists():
+        store.require_writable()  # of a dry run, too: it foretells
     offered = look(remote, Reader(remote, options.jobs), must_exist=True)
     return _Pull(offered, store, options).run(progress or (lambda done, total: None))
 

@@ -40,6 +40,18 @@ class Wanted:
         """Whether names alone decide, and no digest, skill or figure."""
         return not (self.skills or self.success or any(is_digest(ref) for ref in self.refs))
 
+    def names(self, env_id: str, digest: str) -> bool:
+        """Whether a ref is exactly this version, by its id or digest."""
+        for ref in self.refs:
+            if ref == digest:
+                return True
+            if _OWNER.fullmatch(ref) or is_digest(ref):
+                continue
+            meant = read_ref(ref)
+            if meant.version is not None and str(meant) == env_id:
+                return True
+        return False
+
     def choose(
         self, records: Sequence[Record], cells: Mapping[Cell, Figures] | None = None
     ) -> list[Record]:

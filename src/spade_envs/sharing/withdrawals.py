@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 
 from spade_envs.errors import Corrupt, FormatTooNew
@@ -26,11 +27,17 @@ def follow(root: Path, offered: Offered, plan: Plan, *, dry_run: bool) -> Outcom
     address = public_address(offered.remote.label)
     came = [each for each in origins_of(plan.digest) if each.remote == address]
     if not any(each.id == target for each in noted_for(root, came)):
-        note = f"was withdrawn there ({reason}); if you agree: spade-envs withdraw {target}"
+        note = f"was withdrawn there ({reason}); {if_you_agree(root, target, reason)}"
         return Outcome("kept", source, target, plan.digest, note)
     if not dry_run:
         bury(root, plan.target, f"{reason} (as at {address})")
     return Outcome("withdrawn", source, target, plan.digest, f"was withdrawn there: {reason}")
+
+
+def if_you_agree(root: Path, env_id: str, reason: str) -> str:
+    """Return how to withdraw here too what was withdrawn elsewhere."""
+    where = f"--store {shlex.quote(str(root))} --reason {shlex.quote(reason)}"
+    return f"if you agree: spade-envs withdraw {env_id} {where}"
 
 
 def _reason(offered: Offered, plan: Plan) -> str:

@@ -12,6 +12,7 @@ from spade_envs.errors import ConfigError, Corrupt, FormatTooNew, IdError, NotFo
 from spade_envs.ids import NAMESPACE, EnvId, check_name
 from spade_envs.manifest.canonical import FORMAT, canonical_json, parse_json
 from spade_envs.store.files import publish_file, read_file, told
+from spade_envs.store.trouble import storage_error
 
 MARKER = "ENVSTORE.json"
 ENVS = "envs"
@@ -58,7 +59,10 @@ def create_store(root: Path) -> None:
         StorageError: it cannot be made.
     """
     with told("made", root):
-        root.mkdir(parents=True, exist_ok=True)
+        try:
+            root.mkdir(parents=True, exist_ok=True)
+        except FileNotFoundError as error:  # some file systems make no folders
+            raise storage_error(error, "made", root, other="another folder") from error
     if not (root / MARKER).exists():
         _check_empty(root)
         for name, data in EXTRAS.items():

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from spade_envs.store.layout import MANIFEST
 from spade_envs.trust.incoming import Checked, Refused
-from spade_envs.trust.settings import Settings
+from spade_envs.trust.settings import Settings, settings_path
 from spade_envs.trust.signatures import Forged, Signed, judge_signature, signer_command
 
 
@@ -37,9 +37,11 @@ def admit(checked: Checked, settings: Settings) -> Admitted | Refused:
         mend = "take it from another remote, or ask its publisher to sign it anew"
         return Refused(str(env_id), verdict.reason, mend)
     if settings.require_signatures:
+        signed = f"allow its signer with: {signer_command(env_id)}"
+        unsigned = "ask its maker to sign it (spade-envs sign) and to push it again"
         mend = (
-            f"allow its signer with: {signer_command(env_id)}, or set "
-            "require_signatures = false in trust.toml"
+            f"{signed if checked.signature is not None else unsigned}, or set "
+            f"require_signatures = false in {settings_path()}"
         )
         return Refused(str(env_id), verdict.reason, mend)
     return Admitted(remark=verdict.reason)

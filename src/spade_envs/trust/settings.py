@@ -117,7 +117,10 @@ def load() -> Settings:
         raise ConfigError(f"{path} cannot be read ({error.strerror}); {_ELSEWHERE}") from None
     except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise ConfigError(f"{path} cannot be read: {error}") from None
-    except (msgspec.ValidationError, ConfigError) as error:
+    except msgspec.ValidationError as error:
+        keys = ", ".join(_File.__struct_fields__)
+        raise ConfigError(f"{path}: {error}; its keys are {keys} (docs/trust.md)") from None
+    except ConfigError as error:
         raise ConfigError(f"{path}: {error}") from None
     allowed_ones = tuple(Allowed(each.name, one_spelling(each.remote)) for each in found.namespaces)
     return Settings(found.trust_certificate, found.require_signatures, signers, allowed_ones)

@@ -1,12 +1,14 @@
 """Dry runs do nothing and foretell what is done; what fails leaves nothing behind."""
 
 import json
+import shlex
 
 import pytest
 from click.testing import CliRunner
 
 from envs.store.kit import add
 from spade_envs.cli.main import cli
+from spade_envs.errors import ConfigError, StoreError
 from spade_envs.sharing import push
 from spade_envs.store import open_store
 from spade_envs.store.plays import Plays, PlayWriter
@@ -94,7 +96,7 @@ def test_a_dry_run_foretells_what_the_checks_of_a_pull_refuse(team, stores):
     foretold, done = foretold_and_done("pull", team, "--store", stores[2].root)
     assert foretold == done
     assert [row["kind"] for row in done[0]] == ["refused", "refused"]
-    assert "trust add NAME --key FILE.pub --for ''" in done[0][0]["note"]
+    assert "ask its maker to sign it" in done[0][0]["note"]
 
 
 def test_a_dry_run_foretells_what_a_push_leaves_out(stores, tmp_path):
@@ -148,3 +150,50 @@ def test_an_install_that_finds_nothing_leaves_no_store(team, stores, tmp_path):
     assert not new.exists()
     assert run(*words, "--remote", team).exit_code == 0
     assert [each.id for each in open_store(new).records()] == ["spade/maze-v0"]
+
+
+def test_a_withdrawn_version_that_was_asked_for_is_a_problem_and_one_of_many_is_not(team, stores):
+    alice, bob, _ = stores
+    alice.withdraw("maze", "it's wrong")
+    push(str(team), alice)
+    digest = alice.records()[0].digest
+    for ref, code in (
+        ("maze@0", 1),
+        ("spade/maze-v0", 1),
+        (digest, 1),
+        ("maze", 0),
+    ):
+        done = run("pull", team, ref, "--store", bob.root)
+        assert done.exit_code == code, (ref, done.output)
+    assert run("pull", team, "--store", bob.root).exit_code == 0
+
+
+def test_what_was_withdrawn_elsewhere_is_withdrawn_here_by_the_command_that_is_told(team, stores):
+    alice, bob, carol = stores
+    add(bob, 1, name="maze")  # the same, but not from there
+    alice.withdraw("maze", "it's wrong")
+    push(str(team), alice)
+    for way, reason in (("pull", "it's wrong"), ("push", "withdrawn at the remote")):
+        done = json.loads(run(way, team, "--store", bob.root, "--json").stdout)
+        (told,) = done[way]["environments"]
+        command = shlex.split(told["note"].partition("if you agree: ")[2])
+        words = ["spade/maze-v0", "--store", str(bob.root), "--reason", reason]
+        assert command == ["spade-envs", "withdraw", *words]
+    assert run(*command[1:]).exit_code == 0
+    assert [each.withdrawn for each in bob.records()] != [None]
+    assert not carol.records()
+
+
+def test_a_file_is_no_remote(team, tmp_path, stores):
+    (tmp_path / "file").write_text("")
+    for way in ("push", "pull"):
+        error = run(way, tmp_path / "file", "--store", stores[0].root).exception
+        assert isinstance(error, ConfigError)
+        assert "is no folder; name the folder of a store" in str(error)
+
+
+def test_a_dry_run_foretells_a_store_that_cannot_be_written(team, stores, monkeypatch):
+    monkeypatch.setattr("spade_envs.store.envstore.EnvStore.read_only", True)
+    done = run("pull", team, "--dry-run", "--store", stores[1].root)
+    assert isinstance(done.exception, StoreError)
+    assert "is read-only" in str(done.exception)

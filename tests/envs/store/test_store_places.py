@@ -16,6 +16,7 @@ import spade_envs
 from envs.store.faults import FailingDisk, Fault, on
 from envs.store.kit import add, source_of
 from spade_envs.cli.main import cli
+from spade_envs.errors import StorageError
 from spade_envs.memory import open_memory
 from spade_envs.store import EnvStore, index, open_store, starter_path
 from spade_envs.store.files import now_ns
@@ -172,3 +173,8 @@ def test_a_memory_that_is_damaged_is_made_anew(store, damage, place):
     again.refresh()
     assert again.search("find the way out", 5) == expected
     assert len(expected) == 2
+
+
+def test_a_file_system_without_folders_is_told_in_one_sentence():
+    with pytest.raises(StorageError, match=r"/proc/x cannot be made: .*name another folder"):
+        open_store("/proc/x", create=True)

@@ -149,3 +149,10 @@ def test_a_key_that_cannot_sign_is_told(tmp_path, keys):
     with pytest.raises(ConfigError, match="signs nothing"):
         sign(DATA, tmp_path / "junk")
     assert PURPOSE == "spade-envstore"
+
+
+def test_a_misspelt_key_is_told_with_the_keys_that_there_are():
+    settings_path().parent.mkdir(parents=True, exist_ok=True)
+    settings_path().write_text("require_signature = true\n")
+    with pytest.raises(ConfigError, match=r"require_signature.*its keys are .*require_signatures"):
+        load()
