@@ -58,9 +58,17 @@ def test_readme_examples_run(index, tmp_path):
 
 
 def test_the_tool_environment_of_the_guide_passes_every_gate():
-    (code,) = _blocks(ROOT / "docs" / "environments.md")
+    _, code = _blocks(ROOT / "docs" / "environments.md")
     report = check(EnvSource(code=code))
     assert report.accepted, report.failures
+
+
+def test_the_guide_asks_for_a_hint_and_plays_the_solution():
+    asking, _ = _blocks(ROOT / "docs" / "environments.md")
+    found = {}
+    exec(asking, found)
+    assert found["prompt"].endswith(found["known"].hint)
+    assert (found["reward"], found["info"]["success"]) == (1.0, True)
 
 
 def test_readme_holds_no_block_that_is_not_run():

@@ -19,7 +19,12 @@ Digest = NewType("Digest", str)
 
 _SLUG = r"[a-z0-9]+(?:-[a-z0-9]+)*"
 _NAME = re.compile(rf"(?:{_SLUG}\.)?{_SLUG}")
-_ID = re.compile(rf"(?:{NAMESPACE}/)?(?P<name>[^/]*?)(?:-v(?P<version>0|[1-9][0-9]*))?")
+_ID = re.compile(rf"(?:{NAMESPACE}/)?(?P<name>[^/]*?)(?:-v(?P<version>0|[1-9][0-9]{{0,17}}))?")
+_SHARED = re.compile(
+    rf"(?:{NAMESPACE}/)?(?:(?P<owner>{_SLUG})[./])?(?P<name>{_SLUG}?)"
+    r"(?:(?:@v?|-v)(?P<version>0|[1-9][0-9]{0,8})|@latest)?"
+)
+"""What `push`, `pull` and `lock` take besides: `alice/maze`, `alice/maze@0`."""
 _DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
 _VERSION_TAIL = re.compile(r"-v[0-9]+$")
 _RESERVED = frozenset(
@@ -57,16 +62,32 @@ class EnvId:
         """
         match = _ID.fullmatch(text)
         if match is None:
-            raise IdError(f"{text!r} is not an environment id; write it like 'spade/maze-v0'")
+            like = repr(str(_meant(text) or EnvId("maze", 0)))
+            raise IdError(f"{text!r} is not an environment id; write it like {like}")
         version = match["version"]
         try:
             return cls(match["name"], None if version is None else int(version))
         except IdError as error:
-            raise IdError(f"{text!r} is not an environment id: {error}") from None
+            meant = _meant(text)
+            why = f"; write it like {str(meant)!r}" if meant else f": {error}"
+            raise IdError(f"{text!r} is not an environment id{why}") from None
 
     def __str__(self) -> str:
         tail = "" if self.version is None else f"-v{self.version}"
         return f"{NAMESPACE}/{self.name}{tail}"
+
+
+def _meant(text: str) -> EnvId | None:
+    """Return what is meant by somebody who wrote it as `pull` takes it; None if nothing is."""
+    match = _SHARED.fullmatch(text)
+    if match is None:
+        return None
+    owner = f"{match['owner']}." if match["owner"] not in (None, NAMESPACE) else ""
+    version = match["version"]
+    try:
+        return EnvId(f"{owner}{match['name']}", None if version is None else int(version))
+    except IdError:
+        return None
 
 
 def check_name(name: str) -> str:

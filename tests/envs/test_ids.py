@@ -96,3 +96,27 @@ def test_digests():
     for bad in ("sha256:" + "0" * 63, "0" * 64, "SHA256:" + "0" * 64, good + "\n"):
         with pytest.raises(IdError, match="is not a digest"):
             check_digest(bad)
+
+
+@pytest.mark.parametrize(
+    ("text", "meant"),
+    [
+        ("alice/dial", "spade/alice.dial"),
+        ("alice/dial@3", "spade/alice.dial-v3"),
+        ("alice.dial@v3", "spade/alice.dial-v3"),
+        ("spade/alice/dial-v0", "spade/alice.dial-v0"),
+        ("dial@3", "spade/dial-v3"),
+        ("dial@latest", "spade/dial"),
+        ("a/b/c", "spade/maze-v0"),
+    ],
+)
+def test_a_name_as_pull_takes_it_is_told_as_an_id(text, meant):
+    with pytest.raises(IdError, match=f"; write it like '{meant}'$"):
+        EnvId.parse(text)
+
+
+@pytest.mark.parametrize("text", ["maze-v01", "con", "spade/Maze", f"maze-v{'9' * 5000}"])
+def test_a_name_that_can_be_none_says_why(text):
+    with pytest.raises(IdError) as refused:
+        EnvId.parse(text)
+    assert "write it like" not in str(refused.value)

@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from spade_envs.cli.many import run_options
+from spade_envs.cli.skills import check_skills
 from spade_envs.cli.stores import (
     Author,
     Licence,
+    fillable_store,
     json_option,
     novelty_option,
     store_option,
@@ -68,6 +70,7 @@ def add_command(
 
     if name is not None:
         check_name(name)
+    check_skills(skills, [fillable_store(store)])
     opened = writable_store(store)
     door = open_door(opened, novelty, jobs=settings["jobs"])
     into = opened if door.thresholds.program else None

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from spade_envs.cli.stores import Finite, json_option, store_option
+from spade_envs.cli.stores import Finite, existing_store, json_option, store_option
 
 if TYPE_CHECKING:
     from spade_envs.pipeline import Plan
@@ -167,7 +167,6 @@ def brief_command(
     from spade_envs.design.length import count_tokens, estimate, tokenizer_count
     from spade_envs.design.modes import choose_modes
     from spade_envs.pipeline import Plan
-    from spade_envs.store import open_store
 
     wanted = choose_skills([s.strip() for s in skills.split(",")] if skills else [], kinds)
     count = tokenizer_count(Path(tokenizer)) if tokenizer else estimate
@@ -175,7 +174,7 @@ def brief_command(
         raise click.UsageError("name the store of parents and memory with --store")
     desk = None
     if store is not None:
-        desk = make_desk(open_store(store), modes=modes, keep=False, **settings)
+        desk = make_desk(existing_store(store), modes=modes, keep=False, **settings)
     plan = Plan(
         seed=seed,
         skills=wanted,

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from spade_envs.cli.figures import FIGURE_COLUMNS, figures_json, figures_row, played
+from spade_envs.cli.skills import check_skills
 from spade_envs.cli.stores import (
     find,
     is_file,
@@ -33,8 +34,10 @@ def list_command(store: str | None, skill: str | None, withdrawn: bool, as_json:
     """List the environments of a store."""
     from spade_envs.cli.output import counted, echo_json, print_table, say
 
+    stores = readable_stores(store)
+    check_skills([] if skill is None else [skill], stores)
     records: dict[str, Record] = {}
-    for opened in readable_stores(store):
+    for opened in stores:
         for record in opened.records(skill):
             if withdrawn or record.withdrawn is None:
                 records.setdefault(record.id, record)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from spade_envs.cli.stores import Finite, json_option, store_option
+from spade_envs.cli.stores import Finite, existing_store, json_option, store_option
 
 
 @click.command("gc")
@@ -42,10 +42,9 @@ def gc_command(
     """
     from spade_envs.cli.output import counted, echo_json, print_table, say
     from spade_envs.errors import StoreError
-    from spade_envs.store import open_store
     from spade_envs.store.gc import DAY_S, Policy, collect, find_waste
 
-    opened = open_store(store)
+    opened = existing_store(store)
     if opened.read_only and not dry_run:
         raise StoreError(f"{opened.root} is read-only; nothing can be removed from it")
     policy = Policy(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from spade_envs.cli.memory import embedder_option
-from spade_envs.cli.stores import find, json_option, readable_stores, store_option
+from spade_envs.cli.stores import existing_store, find, json_option, readable_stores, store_option
 
 if TYPE_CHECKING:
     from spade_envs.store import EnvStore
@@ -100,9 +100,8 @@ def reindex_command(store: str | None, embedder: str | None) -> None:
     from spade_envs.cli.memory import remembering
     from spade_envs.cli.output import counted
     from spade_envs.memory import rebuild_memory
-    from spade_envs.store import open_store
 
-    opened = open_store(store)
+    opened = existing_store(store)
     click.echo(f"{counted(opened.reindex(), 'version')} indexed in {opened.root}")
     if embedder is not None:
         bar, show = remembering()

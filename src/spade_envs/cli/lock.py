@@ -10,7 +10,8 @@ import click
 
 from spade_envs.cli.bar import Bar
 from spade_envs.cli.select import Range
-from spade_envs.cli.stores import fillable_store, json_option, store_option
+from spade_envs.cli.skills import check_skills
+from spade_envs.cli.stores import existing_store, fillable_store, json_option, store_option
 from spade_envs.cli.transfers import echo_transfers, told
 
 
@@ -42,12 +43,13 @@ def lock_command(out: str, store: str | None, remote: str | None, **rest: Any) -
     from spade_envs.cli.output import counted, say
     from spade_envs.sharing import Wanted, make_lock, write_lock
     from spade_envs.sharing.known import address_of, known_remotes
-    from spade_envs.store import open_store
 
     known = known_remotes()
     if remote is not None and remote not in known:
         remote = address_of(remote)
-    lock = make_lock(open_store(store), Wanted(**rest), known=known, remote=remote)
+    opened = existing_store(store)
+    check_skills(rest["skills"], [opened])
+    lock = make_lock(opened, Wanted(**rest), known=known, remote=remote)
     write_lock(lock, Path(out))
     homeless = sum(not each.remote for each in lock.environments)
     say(f"{out}: {counted(len(lock.environments), 'environment')}")

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from spade_envs.cli.stores import Finite
+from spade_envs.cli.stores import Finite, existing_store
 
 if TYPE_CHECKING:
     from spade_envs.design.clients import Policy
@@ -213,10 +213,9 @@ def with_context(
         NotFound: there is no such store of known environments.
     """
     from spade_envs.interop.known import evaluation_texts
-    from spade_envs.store import open_store
 
     texts = [text for path in against for text in evaluation_texts(path)]
-    stores = [open_store(folder) for folder in known]
+    stores = [existing_store(folder) for folder in known]
     own = None if into is None else into.root.resolve()
     others = [
         found

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from spade_envs.cli.skills import check_skills
 from spade_envs.cli.stores import find, is_file, json_option, readable_stores, store_option
 
 if TYPE_CHECKING:
@@ -48,7 +49,9 @@ def search_command(
 
     New environments are embedded first. Fewer than -k are shown if there are fewer.
     """
-    memories = refreshed(readable_stores(store), embedder)
+    stores = readable_stores(store)
+    check_skills([] if skill is None else [skill], stores)
+    memories = refreshed(stores, embedder)
     found = [each for memory in memories for each in memory.search(text, k, skill=skill)]
     _show(memories, found, k, as_json=as_json)
 
@@ -67,6 +70,7 @@ def similar_command(
     from spade_envs.cli.stores import source_of
 
     stores, own = readable_stores(store), None
+    check_skills([] if skill is None else [skill], stores)
     if is_file(ref):
         source = source_of(ref, None)
     else:

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from spade_envs.cli.select import Range
-from spade_envs.cli.stores import json_option, store_option
+from spade_envs.cli.skills import check_skills, listed
+from spade_envs.cli.stores import existing_store, json_option, store_option
 
 if TYPE_CHECKING:
     from spade_envs.store import EnvStore
@@ -44,19 +45,20 @@ def chosen(
 
     Raises:
         NotFound: nothing is.
+        ConfigError: a skill is unknown.
     """
     from spade_envs.calibrate import Criteria
     from spade_envs.packing import choose
-    from spade_envs.store import open_store
 
     lines = [line.partition("#")[0].strip() for line in ids] if ids is not None else []
     named = (*refs, *(line for line in lines if line))
     if ids is not None and not named:
         raise click.UsageError(f"--ids {ids.name}: there is no id in it")
-    names = tuple(part.strip() for part in (skills or "").split(",") if part.strip())
+    names = listed(skills)
     least = 1 if success is not None else 0
     criteria = Criteria(success=success, skills=names, kind=kind, min_plays=least)
-    opened = open_store(store)
+    opened = existing_store(store)
+    check_skills(names, [opened])
     return opened, choose(opened, named, criteria)
 
 

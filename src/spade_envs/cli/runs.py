@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from spade_envs.cli.stores import json_option, store_option
+from spade_envs.cli.stores import existing_store, json_option, store_option
 
 if TYPE_CHECKING:
     from spade_envs.pipeline import Summary
@@ -37,10 +37,9 @@ def runs_command(
     from spade_envs.errors import NotFound
     from spade_envs.pipeline import runs_of, summarise
     from spade_envs.reports.generation import duration, render_generation
-    from spade_envs.store import open_store
 
     page, paid = page_to_write(html), None if price is None else Price.parse(price)
-    opened = open_store(store)
+    opened = existing_store(store)
     names = runs_of(opened)
     chosen = [name for name in names if run is None or name.startswith(run)]
     if run is not None and len(chosen) != 1:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from spade_envs.cli.figures import Levels
+from spade_envs.cli.skills import check_skills, listed
 from spade_envs.cli.stores import json_option, readable_stores, store_option
 
 if TYPE_CHECKING:
@@ -88,12 +90,12 @@ def select_command(
     from spade_envs.cli.main import FOUND
     from spade_envs.cli.output import counted, echo_json, say
 
-    names = tuple(part.strip() for part in skills.split(",") if part.strip()) if skills else ()
+    names = listed(skills)
     path = _pool_file(out)
     stores = readable_stores(store)
-    _check_skills(names, stores)
+    check_skills(names, stores)
     criteria = Criteria(skills=names, **wanted)
-    found, total = _select(stores, criteria)
+    found, total, played = _select(stores, criteria)
     if as_json:
         echo_json([_document(choice) for choice in found])
     elif table:
@@ -105,12 +107,15 @@ def select_command(
         _write(path, found, criteria)
         say(f"pool: {path}")
     say(f"{len(found)} of {counted(total, 'environment')}")
+    if not found and total and not played:
+        where = f" --store {shlex.quote(store)}" if store is not None else ""
+        say(f"nothing was played yet; measure first: spade-envs calibrate --all{where} --model ...")
     if not found:
         sys.exit(FOUND)
 
 
-def _select(stores: Sequence[EnvStore], criteria: Criteria) -> tuple[list[Choice], int]:
-    """Return what meets the criteria, each environment once, and how many there are."""
+def _select(stores: Sequence[EnvStore], criteria: Criteria) -> tuple[list[Choice], int, bool]:
+    """Return what meets the criteria, how many environments there are, and if any was played."""
     from spade_envs.calibrate import select
     from spade_envs.store.plays import Cell, Figures, PlayReader
 
@@ -123,17 +128,8 @@ def _select(stores: Sequence[EnvStore], criteria: Criteria) -> tuple[list[Choice
         for record in opened.records():
             if record.withdrawn is None:
                 records.setdefault(record.digest, record)
-    return select(records.values(), cells, criteria), len(records)
-
-
-def _check_skills(names: Sequence[str], stores: Sequence[EnvStore]) -> None:
-    from spade_envs.errors import ConfigError
-
-    known = sorted({s for opened in stores for r in opened.records() for s in r.skills})
-    unknown = [name for name in names if name not in known]
-    if unknown:
-        there = f"; it has {', '.join(known)}" if known else ""
-        raise ConfigError(f"no environment of the store has the skill {unknown[0]!r}{there}")
+    played = any(cell.digest in records and figures.plays for cell, figures in cells.items())
+    return select(records.values(), cells, criteria), len(records), played
 
 
 def _pool_file(out: str | None) -> Path | None:

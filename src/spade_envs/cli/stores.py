@@ -121,6 +121,20 @@ def _refuse_starter(store: str | None) -> None:
             )
 
 
+def existing_store(store: str | None) -> EnvStore:
+    """Return the store named, or the default one.
+
+    Raises:
+        NotFound: there is no such folder, or it is no store.
+    """
+    from spade_envs.store import default_path, open_store
+
+    root = default_path() if store is None else Path(store).expanduser()
+    if not os.path.lexists(root):
+        raise NotFound(f"{root} is not an envstore: there is no such folder")
+    return open_store(root)
+
+
 def readable_stores(store: str | None) -> list[EnvStore]:
     """Return the store named, or every store that is discovered (default, then starter).
 
@@ -130,7 +144,7 @@ def readable_stores(store: str | None) -> list[EnvStore]:
     from spade_envs.store import discover, open_store
 
     if store is not None:
-        return [open_store(store)]
+        return [existing_store(store)]
     found = [open_store(path) for path in discover()]
     if not found:
         raise NotFound("there is no envstore; name one with --store, or run spade-envs generate")

@@ -60,11 +60,14 @@ def choose(
         found = sorted(named.values(), key=_by_name)
     else:
         found = [record for record in store.records() if record.withdrawn is None]
+    cells = {} if criteria is None else PlayReader(store.root).cells()
     if criteria is not None:
-        cells = PlayReader(store.root).cells()
         found = [choice.record for choice in select(found, cells, criteria)]
     if not found:
-        raise NotFound(f"nothing in {store.root} is meant; see spade-envs list and select")
+        figures = criteria is not None and criteria.success is not None and not cells
+        mend = "nothing was played there yet; see spade-envs calibrate" if figures else (
+            "see spade-envs list and select")  # fmt: skip
+        raise NotFound(f"nothing in {store.root} is meant; {mend}")
     return found
 
 

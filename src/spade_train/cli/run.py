@@ -31,8 +31,8 @@ def run_command(
 
     SIGTERM and Ctrl-C end the run after the update under way, with a checkpoint to go on from.
 
-    Exit code 0 if it is done, 1 if its health limits or changed documents stopped it, 2 for wrong
-    usage, 3 if the machinery failed.
+    Exit code 0 if it is done or was ended so, 1 if its health limits or changed documents stopped
+    it, 2 for wrong usage, 3 if the machinery failed, 130 if a second Ctrl-C broke it off.
     """
     from spade_envs.errors import ConfigError, CorpusError, MissingExtra, NotFound, SpadeError
     from spade_train.cli.needs import need_training

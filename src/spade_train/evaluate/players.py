@@ -20,6 +20,7 @@ from spade_envs.design.clients import (
     CompletionRequest,
     Policy,
     complete_all,
+    is_spec,
     open_policy,
     split_thinking,
 )
@@ -305,6 +306,12 @@ def model_spec(spec: str) -> str:
         if not (Path(spec) / "config.json").is_file():
             raise ConfigError(f"{spec} holds no model: there is no config.json in it")
         return f"hf:{spec}"
+    if not is_spec(spec):
+        raise ConfigError(
+            f"no model {spec!r}; write a folder with a checkpoint, http://HOST:PORT/v1[#NAME], "
+            "openai:NAME, vllm:PATH, hf:PATH, nano, scripted:FILE, python:MODULE:FUNCTION, oracle, "
+            "empty, random or constant=TEXT"
+        )
     return spec
 
 

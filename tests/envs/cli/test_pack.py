@@ -50,7 +50,8 @@ def test_what_cannot_be_packed_is_said_in_one_line_and_nothing_is_written(
     assert run("pack", "labyrinth", *common)[0] == exit_code(NotFound(""))
     assert run("pack", "--name", "json", "--store", store.root, "--out", tmp_path / "p")[0] == 2
     assert run("pack", "--skills", "no-such-skill", *common)[0] == 2
-    assert run("pack", "--success", "0.2..0.8", *common)[0] == 2  # nothing was ever played
+    code, _, told = run("pack", "--success", "0.2..0.8", *common)
+    assert (code, "nothing was played there yet; see spade-envs calibrate" in told) == (2, True)
     monkeypatch.setitem(sys.modules, "hatchling.builders.wheel", None)
     with pytest.raises(MissingExtra, match=r"spade-envs\[pack\]"):
         wheel.build_wheel(tmp_path, tmp_path)

@@ -104,3 +104,16 @@ def test_an_unknown_skill_names_the_known_ones(place):
     done = run(place, "--skills", "optimisation")
     assert isinstance(done.exception, ConfigError)
     assert "it has causal-inference, optimization" in str(done.exception)
+
+
+def test_a_store_that_nobody_played_leads_to_calibrate(tmp_path):
+    store = open_store(tmp_path / "new store", create=True)
+    add_about(store, "Count sheep", name="sheep")
+    done = run(store.root, "--success", "0.2..0.8")
+    assert (done.exit_code, done.stdout) == (1, "")
+    mend = f"spade-envs calibrate --all --store '{store.root}' --model ..."
+    assert f"nothing was played yet; measure first: {mend}" in done.stderr
+
+
+def test_what_was_played_is_not_called_unplayed(place):
+    assert "nothing was played" not in run(place, "--success", "0.2..0.3").stderr

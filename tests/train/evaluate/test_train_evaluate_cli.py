@@ -79,6 +79,11 @@ def test_faults_end_with_1(tmp_path):
         (["eval", "--suite", SUITE, "--set", "count=0"], 2, "count must be >= 1"),
         (["eval", "--suite", SUITE, "--set", "count=13"], 3, "no such data"),
         (["eval", "--suite", SUITE, "--policy", "nobody"], 2, "no model 'nobody'"),
+        (
+            ["eval", "--suite", SUITE, "--policy", "orcale"],
+            2,
+            "python:MODULE:FUNCTION, oracle, empty, random or constant=TEXT",
+        ),
         (["eval", "--suite", "heldout", "--set", "levles=1"], 2, "no setting 'levles'"),
         (["eval", "--suite", "heldout", "--set", "store=nowhere"], 2, "nowhere"),
         (["eval", "--suite", "heldout", "--set", "store=5"], 2, "store must be a folder"),

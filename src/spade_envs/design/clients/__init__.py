@@ -7,7 +7,7 @@ from spade_envs.design.clients.base import (
     SerialPolicy,
     complete_all,
 )
-from spade_envs.design.clients.registry import open_policy
+from spade_envs.design.clients.registry import is_spec, open_policy
 from spade_envs.design.clients.thinking import split_thinking
 from spade_envs.design.clients.usage import Price, Usage, usage_of
 
@@ -19,6 +19,7 @@ __all__ = [
     "SerialPolicy",
     "Usage",
     "complete_all",
+    "is_spec",
     "open_policy",
     "split_thinking",
     "usage_of",

@@ -11,6 +11,8 @@ from spade_envs.errors import ConfigError, MissingExtra
 GROUP = "spade_envs.designers"
 """Entry points in this group name classes that take no arguments."""
 
+_SCHEMES = ("openai", "hf", "vllm", "scripted")
+
 
 def open_policy(spec: str, *, model: str | None = None, **options: Any) -> Policy:
     """Return the policy that `spec` names; its libraries are imported only here.
@@ -51,7 +53,7 @@ def open_policy(spec: str, *, model: str | None = None, **options: Any) -> Polic
             from spade_envs.design.clients.scripted import ScriptedPolicy
 
             return ScriptedPolicy.from_file(rest, **options)
-    installed = {entry.name: entry for entry in entry_points(group=GROUP)}
+    installed = _installed()
     if spec not in installed:
         names = ", ".join(sorted(installed)) or "none"
         raise ConfigError(
@@ -59,6 +61,17 @@ def open_policy(spec: str, *, model: str | None = None, **options: Any) -> Polic
             f"vllm:PATH_OR_NAME, scripted:FILE, or an installed one ({names})"
         )
     return _load(installed[spec], options)
+
+
+def is_spec(spec: str) -> bool:
+    """Whether `open_policy` knows this kind of spec; what it names may still be missing."""
+    scheme, _, rest = spec.partition(":")
+    server = spec.startswith(("http://", "https://"))
+    return server or (scheme in _SCHEMES and bool(rest)) or spec in _installed()
+
+
+def _installed() -> dict[str, EntryPoint]:
+    return {entry.name: entry for entry in entry_points(group=GROUP)}
 
 
 def _load(entry: EntryPoint, options: dict[str, Any]) -> Policy:

@@ -1,0 +1,42 @@
+"""A store that is not there is called so by every command that reads one."""
+
+import pytest
+
+from envs.cli.kit import run
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("list",),
+        ("show", "maze"),
+        ("stats",),
+        ("lock",),
+        ("card",),
+        ("gc",),
+        ("reindex",),
+        ("runs",),
+        ("brief", "--corpus", "none", "--memory"),
+        ("check", "spade/maze-v0"),
+    ],
+    ids=lambda command: command[0],
+)
+def test_a_folder_that_is_not_there_is_called_so(tmp_path, command):
+    code, _, told = run(*command, "--store", "nostore", cwd=tmp_path)
+    assert (code, list(tmp_path.iterdir())) == (2, [])
+    assert "nostore is not an envstore: there is no such folder" in told
+
+
+def test_a_folder_that_is_no_store_lacks_its_marker(tmp_path):
+    (tmp_path / "other").mkdir()
+    code, _, told = run("list", "--store", "other", cwd=tmp_path)
+    assert (code, "it has no ENVSTORE.json" in told) == (2, True)
+
+
+def test_a_name_as_pull_takes_it_is_told_as_an_id(tmp_path):
+    for ref, env_id in (
+        ("alice/dial", "spade/alice.dial"),
+        ("alice/dial@3", "spade/alice.dial-v3"),
+    ):
+        code, _, told = run("play", ref, cwd=tmp_path)
+        assert (code, f"write it like '{env_id}'" in told) == (2, True)
