@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
+
+if TYPE_CHECKING:
+    from spade_train.config import Config
 
 FOUND, USAGE, MACHINERY = 1, 2, 3
 
@@ -51,6 +55,8 @@ def run_command(
         raise click.UsageError("--set and --overlay need the PRESET or FILE beside --resume")
     config = resolve(what, overlays=overlays, settings=settings) if what is not None else None
     folder = resume or out or _named(config.name if config else "run")
+    if not quiet and not open_world().rank:
+        click.echo(_doing(config if resume is None else None), err=True)
     try:
         with Progress(folder, config, shown=not quiet and sys.stderr.isatty()) as progress:
             summary = train(config, folder, resume=resume is not None, watch=progress.show)
@@ -71,6 +77,18 @@ def run_command(
         err=True,
     )
     click.echo(str(folder))
+
+
+def _doing(config: Config | None) -> str:
+    """Return what is done until the first update; None stands for a run that is gone on with."""
+    if config is None:
+        return "going on: loading the model and the newest checkpoint ..."
+    steps, held = ["loading the model"], config.evaluation
+    if held.episodes and held.source == "nano":
+        steps.append("writing held-out environments")
+    if held.interval and (held.episodes or held.suites):
+        steps.append("first evaluation")
+    return f"{', '.join(steps)} ..."
 
 
 def _named(name: str) -> Path:

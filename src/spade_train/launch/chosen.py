@@ -1,15 +1,31 @@
-"""The environments of a store that `pool.ids` names."""
+"""The stores that a configuration names, and the environments that `pool.ids` names."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
 
-from spade_envs.errors import ConfigError, SpadeError
-from spade_envs.store import EnvStore
+from spade_envs.errors import ConfigError, NotFound, SpadeError
+from spade_envs.store import EnvStore, open_store, starter_path
 from spade_envs.types import Record
 
 _MAX_BYTES = 16 << 20
+
+
+def named_store(key: str, source: str) -> EnvStore:
+    """Return the store that a key of the configuration names.
+
+    Args:
+        key: such as `pool.source`, for the message.
+        source: `starter`, or the path of a store.
+
+    Raises:
+        ConfigError: there is no such store.
+    """
+    try:
+        return open_store(starter_path() if source == "starter" else source)
+    except NotFound as error:
+        raise ConfigError(f'{key} = "{source}": {error}') from None
 
 
 def chosen(store: EnvStore, ids: Sequence[str]) -> list[Record]:

@@ -12,11 +12,11 @@ from pathlib import Path
 from spade_envs.design.brief import CHALLENGES, Challenge
 from spade_envs.errors import ConfigError
 from spade_envs.gates import check
-from spade_envs.store import EnvStore, open_store, starter_path
+from spade_envs.store import EnvStore, open_store
 from spade_envs.store.files import replace_file
 from spade_envs.types import EnvKind, EnvSource, Record, Report
 from spade_train.config import Config
-from spade_train.launch.chosen import chosen
+from spade_train.launch.chosen import chosen, named_store
 from spade_train.loop import HeldEnv, HeldOut
 from spade_train.nano.families import PLAYED, Draw, Family
 from spade_train.nano.programs import draw_condition, write_program
@@ -45,8 +45,7 @@ def open_heldout(config: Config, folder: Path) -> HeldStore:
         folder: where written programs are kept; one that was filled before is read.
 
     Raises:
-        ConfigError: the store that is named holds nothing to evaluate on.
-        NotFound: there is no such store.
+        ConfigError: there is no such store, or it holds nothing to evaluate on.
     """
     settings = config.evaluation
     if not settings.episodes:
@@ -56,9 +55,10 @@ def open_heldout(config: Config, folder: Path) -> HeldStore:
             folder, count=settings.environments, seed=settings.seed, setting=config.setting
         )
         return HeldStore(_read(store), store)
-    source = config.pool.source if settings.source == "pool" else settings.source
-    store = open_store(starter_path() if source == "starter" else source)
-    ids = config.pool.ids if settings.source == "pool" else ()
+    if settings.source == "pool":
+        store, ids = named_store("pool.source", config.pool.source), config.pool.ids
+    else:
+        store, ids = named_store("evaluation.source", settings.source), ()
     there = chosen(store, ids)
     if (store.root / _DONE).is_file():
         named = {record.digest for record in there}

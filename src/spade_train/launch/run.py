@@ -4,27 +4,30 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, Self, TypeVar
 
 from spade_envs.corpus import Corpus, open_corpus
-from spade_envs.errors import ConfigError, SpadeError
-from spade_envs.store import EnvStore, open_store, starter_path
+from spade_envs.errors import ConfigError, CorpusError, NotFound, SpadeError
+from spade_envs.store import EnvStore
 from spade_train.batch import World
 from spade_train.config import Config
 from spade_train.errors import CorpusChanged, HealthError
 from spade_train.launch.book import NoBook, RunBook, Watch
-from spade_train.launch.chosen import chosen
+from spade_train.launch.chosen import chosen, named_store
 from spade_train.launch.folder import Opened, open_folder
 from spade_train.launch.heldout import HeldStore, open_heldout
-from spade_train.launch.machines import STORE, Machines
+from spade_train.launch.machines import STORE, Forms, Machines
 from spade_train.launch.signals import Interrupts
 from spade_train.launch.summary import Summary, summarise, write_summary
-from spade_train.loop import LiveEnv, Loop
+from spade_train.loop import HeldOut, LiveEnv, Loop
 from spade_train.loop.events import Book
 from spade_train.loop.pools import pool_of
 from spade_train.nano.programs import family_of
 from spade_train.runs import open_sinks, read_metrics
+from spade_train.runs.directory import refuse_taken
+from spade_train.suites.registry import open_spec
 from spade_train.trainer import load_policy, open_world
 
 T = TypeVar("T")
@@ -33,12 +36,29 @@ HELD_OUT = "heldout"
 """Folder of held-out environments that were written for a run."""
 
 
+@dataclass(frozen=True, slots=True)
+class _Parts:
+    """What a configuration names and a run only reads."""
+
+    model: Any
+    tokenizer: Any
+    corpus: Corpus | None
+
+    @classmethod
+    def of(cls, config: Config) -> Self:
+        """Open them."""
+        corpus = _corpus(config)
+        model, tokenizer = load_policy(config)
+        return cls(model, tokenizer, corpus)
+
+
 def train(
     config: Config | None, out: Path, *, resume: bool = False, watch: Watch | None = None
 ) -> Summary:
     """Train until the run ends, is told to stop, or stops by itself.
 
-    SIGTERM and SIGINT end it after the update under way, with a checkpoint.
+    SIGTERM and SIGINT end it after the update under way, with a checkpoint. The folder of a new run
+    is made once everything that the configuration names was found.
 
     Args:
         config: the configuration; None takes that of the folder, which must be resumed then.
@@ -55,11 +75,15 @@ def train(
     """
     world = open_world()
     with Interrupts() as interrupts, ExitStack() as stack:
-        opened = open_folder(config, out.absolute(), world, resume=resume)
+        out = out.absolute()
+        parts: _Parts | None = None
+        if config is not None and not resume:
+            parts = _found(config, out, world)
+        opened = open_folder(config, out, world, resume=resume)
         if opened.run is not None:
             stack.enter_context(opened.run)
         try:
-            _run(opened, world, interrupts, watch)
+            _run(opened, parts or _Parts.of(opened.config), world, interrupts, watch)
         except (HealthError, CorpusChanged) as error:
             if opened.run is not None:
                 what = "corpus" if isinstance(error, CorpusChanged) else "health"
@@ -72,15 +96,40 @@ def train(
     return summary
 
 
-def _run(opened: Opened, world: World, interrupts: Interrupts, watch: Watch | None) -> None:
+def _found(config: Config, out: Path, world: World) -> _Parts:
+    """Return what a new run reads; raises before anything is written where it cannot begin."""
+
+    def look() -> None:
+        if world.rank:
+            return  # the main process may make the folder meanwhile
+        refuse_taken(out)
+        held = HeldStore(HeldOut())
+        if config.evaluation.source != "nano":  # those are written later
+            held = open_heldout(config, out / HELD_OUT)
+        _pool(config, held)
+        _spare(config, held)
+        for suite in config.evaluation.suites:
+            try:
+                open_spec(suite).close()
+            except (ConfigError, NotFound) as error:
+                raise ConfigError(f"evaluation.suites: {error}") from None
+
+    _in_turn(world, look)
+    parts = _Parts.of(config)
+    Forms.of(config, parts.model, parts.tokenizer)
+    return parts
+
+
+def _run(
+    opened: Opened, parts: _Parts, world: World, interrupts: Interrupts, watch: Watch | None
+) -> None:
     # In a function of its own, for torch is loaded here.
     from spade_train.trainer.train import Trainer
 
-    config = opened.config
+    config, model, tokenizer = opened.config, parts.model, parts.tokenizer
     held = _in_turn(world, lambda: open_heldout(config, opened.path / HELD_OUT))
     pool_store, pool = _pool(config, held)
-    spare_store, spare = _stocked(config, "designer.fallback", config.designer.fallback, held)
-    model, tokenizer = load_policy(config)
+    spare_store, spare = _spare(config, held)
     stores = [store for store in (pool_store, spare_store, held.store) if store is not None]
     with (
         Machines(opened, model, tokenizer, world, stores) as machines,
@@ -92,7 +141,7 @@ def _run(opened: Opened, world: World, interrupts: Interrupts, watch: Watch | No
             machines.rollouts,
             book,
             world,
-            corpus=_corpus(config),
+            corpus=parts.corpus,
             held=held.held,
             pool=pool,
             fallback=spare,
@@ -149,13 +198,18 @@ def _pool(config: Config, held: HeldStore) -> tuple[EnvStore | None, Sequence[Li
     return (None, ()) if source == "designer" else _stocked(config, "pool.source", source, held)
 
 
+def _spare(config: Config, held: HeldStore) -> tuple[EnvStore | None, Sequence[LiveEnv]]:
+    """Return the store that is played while the designer writes nothing, and its environments."""
+    return _stocked(config, "designer.fallback", config.designer.fallback, held)
+
+
 def _stocked(
     config: Config, key: str, source: str, held: HeldStore
 ) -> tuple[EnvStore | None, Sequence[LiveEnv]]:
     """Return the store that a key names, and what is played of it."""
     if source == "none":
         return None, ()
-    store = open_store(starter_path() if source == "starter" else source)
+    store = named_store(key, source)
     apart = () if config.evaluation.source == "pool" else held.held.digests
     records = chosen(store, config.pool.ids if key == "pool.source" else ())
     return store, pool_of(config, records, apart, key=key)
@@ -166,7 +220,10 @@ def _corpus(config: Config) -> Corpus | None:
     designs = config.designer.interval > 0 or config.pool.source == "designer"
     if corpus.source == "none" or not designs:
         return None
-    return open_corpus(corpus.source, words=corpus.max_words)
+    try:
+        return open_corpus(corpus.source, words=corpus.max_words)
+    except CorpusError as error:
+        raise CorpusError(f'corpus.source = "{corpus.source}": {error}') from None
 
 
 def _family(code: str) -> str:

@@ -73,14 +73,11 @@ class RunDir:
         Raises:
             ConfigError: the folder holds a run or anything else already, or is no folder.
         """
-        if (path / "run.json").exists():
-            raise ConfigError(f"{path} holds a run already; go on with --resume, or name another")
+        refuse_taken(path)
         make_folder(path)
         lock = _locked(path)
         try:
-            strangers = sorted(set(os.listdir(path)) - {"run.lock", "config.toml", ".staging"})
-            if strangers:
-                raise ConfigError(f"{path} is not empty (it has {strangers[0]}); name a new folder")
+            refuse_taken(path)
             run = uuid.uuid4().hex
             replace_file(path, path / "config.toml", to_toml(config).encode())
             marker = {"format": FORMAT, "run": run, "release": __version__}
@@ -175,6 +172,20 @@ def read_run(path: Path) -> tuple[str, Config]:
     if found != FORMAT or not _ID.fullmatch(str(marker.get("run"))):
         raise StateError(f"{path / 'run.json'} is no marker of a run")
     return str(marker["run"]), resolve(path.absolute() / "config.toml")
+
+
+def refuse_taken(path: Path) -> None:
+    """Refuse a folder in which no new run can be made; nothing is written.
+
+    Raises:
+        ConfigError: the folder holds a run or anything else already.
+    """
+    if (path / "run.json").exists():
+        raise ConfigError(f"{path} holds a run already; go on with --resume, or name another")
+    there = os.listdir(path) if path.is_dir() else ()
+    strangers = sorted(set(there) - {"run.lock", "config.toml", ".staging"})
+    if strangers:
+        raise ConfigError(f"{path} is not empty (it has {strangers[0]}); name a new folder")
 
 
 def make_folder(path: Path) -> None:

@@ -62,7 +62,7 @@ def load_checkpoint(config: Config, checkpoint: Checkpoint) -> tuple[Any, Any]:
 
 
 def _loaded(settings: Model, dtype: Any) -> tuple[Any, Any]:
-    from transformers import AutoModelForCausalLM, AutoTokenizer
+    from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer
 
     from spade_train.nano.model import WEIGHTS
 
@@ -78,6 +78,8 @@ def _loaded(settings: Model, dtype: Any) -> tuple[Any, Any]:
         where["revision"] = settings.revision
     try:
         with no_bars(), no_retries():
+            # First, for a Hub that is not reached is tried for long for each file of a tokenizer.
+            AutoConfig.from_pretrained(path, **where)
             tokenizer = AutoTokenizer.from_pretrained(path, **where)
             model = AutoModelForCausalLM.from_pretrained(path, dtype=dtype, **where)
     except (OSError, ValueError) as error:
