@@ -2,5 +2,5 @@
 
 __version__ = "0.1.0"
 
-GATES_VERSION = "3"
+GATES_VERSION = "4"
 """Whole number from 1, raised whenever a verdict can change; reports are bound to it."""

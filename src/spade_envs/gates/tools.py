@@ -38,10 +38,17 @@ _BROKEN = re.compile(
 
 
 def tools_work(subject: Subject) -> Finding:
-    """L3.13: every tool can succeed."""
+    """L3.13: every tool can succeed, and the reference calls no other."""
     names = [tool["function"]["name"] for tool in subject.interface.tools]
     if not names:
         return passed(NO_TOOLS)
+    if (missing := _missing(subject, names)) is not None:
+        return failed(
+            f"the reference calls {missing.name!r}, which is no tool (tools: {', '.join(names)}); "
+            "let it do what an agent has to do",
+            tool=missing.name,
+            result=clip(missing.text),
+        )
     used = _used(subject, names)
     waiting = [name for name in names if not used[name].worked]
     tries = _tried(subject, waiting) if waiting else {}
@@ -58,6 +65,16 @@ def tools_work(subject: Subject) -> Finding:
             return failed(f"{text}: {why}; make it work or leave it out", tool=name, calls=shown)
         warning = warning or warned(f"{text}; no probe knows how to use it", tool=name, calls=shown)
     return warning or passed(f"all {len(names)} tools work")
+
+
+def _missing(subject: Subject, names: Sequence[str]) -> Result | None:
+    """Return a call of the reference to a tool that is not there: it wins without any."""
+    for level in subject.levels if subject.has_reference else ():
+        for trace in subject.references(level, subject.seeds[:TOOL_SEEDS]):
+            for _, result in results(trace):
+                if result.name not in names:
+                    return result
+    return None
 
 
 @dataclass

@@ -140,6 +140,20 @@ def test_a_tool_that_can_never_succeed_fails(code, why):
     assert finding.evidence["calls"]
 
 
+@pytest.mark.parametrize(
+    ("code", "name"),
+    [
+        (parcels('call("find_parcel"', 'call("look_up"'), "look_up"),
+        (STOCK.replace('"name": "count"', '"name": "tally"'), "tally"),
+    ],
+    ids=["ours", "published"],
+)
+def test_a_reference_that_calls_a_tool_that_is_not_there_fails(code, name):
+    finding = judge(code, tools_work)
+    assert finding.outcome == "fail"
+    assert f"the reference calls {name!r}, which is no tool (tools: " in finding.message
+
+
 def test_a_tool_that_needs_an_earlier_step_is_alive():
     body = 'if not self.state[self.name]["street"] == self.street:\n'
     body += '            raise ToolError("not before its address is right")\n        return "700"'
