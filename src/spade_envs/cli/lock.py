@@ -41,14 +41,18 @@ def lock_command(out: str, store: str | None, remote: str | None, **rest: Any) -
     is not withdrawn. An older lock file is replaced.
     """
     from spade_envs.cli.output import counted, say
+    from spade_envs.errors import ConfigError
     from spade_envs.sharing import Wanted, make_lock, write_lock
     from spade_envs.sharing.known import address_of, known_remotes
+    from spade_envs.store.plays import PlayReader
 
     known = known_remotes()
     if remote is not None and remote not in known:
         remote = address_of(remote)
     opened = existing_store(store)
     check_skills(rest["skills"], [opened])
+    if rest["success"] is not None and not PlayReader(opened.root).cells():
+        raise ConfigError(f"nothing was played in {opened.root} yet; see spade-envs calibrate")
     lock = make_lock(opened, Wanted(**rest), known=known, remote=remote)
     write_lock(lock, Path(out))
     homeless = sum(not each.remote for each in lock.environments)

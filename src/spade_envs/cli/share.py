@@ -11,7 +11,8 @@ import click
 
 from spade_envs.cli.bar import Bar
 from spade_envs.cli.select import Range
-from spade_envs.cli.stores import fillable_store, json_option, store_option
+from spade_envs.cli.skills import check_skills, unknown_skills
+from spade_envs.cli.stores import existing_store, fillable_store, json_option, store_option
 from spade_envs.cli.transfers import echo_transfers, told
 
 if TYPE_CHECKING:
@@ -95,7 +96,6 @@ def push_command(
     from spade_envs.sharing import push
     from spade_envs.sharing.known import address_of
     from spade_envs.sharing.push import PushOptions
-    from spade_envs.store import open_store
 
     wanted, renaming = _chosen(rest)
     options = PushOptions(
@@ -107,7 +107,8 @@ def push_command(
         jobs=jobs,
     )
     with Bar("pushed") as bar:
-        opened = open_store(store)
+        opened = existing_store(store)
+        check_skills(wanted.skills, [opened])
         done = push(address_of(remote), opened, options, bar.show)
     _end(as_json, opened.root, dry_run, push=done)
 
@@ -131,6 +132,8 @@ def pull_command(
     a name, alice/* or a full digest; by default everything. What is here already is not fetched,
     and nothing is overwritten. Exit code 1 if something was refused or an id is taken.
     """
+    from dataclasses import replace
+
     from spade_envs.sharing import pull
     from spade_envs.sharing.known import address_of
     from spade_envs.sharing.pull import PullOptions
@@ -147,6 +150,10 @@ def pull_command(
     )
     with Bar("pulled") as bar:
         opened = fillable_store(store)
+        if unknown_skills(wanted.skills):  # only the remote can tell, and a pull makes a store
+            planned = pull(address_of(remote), opened, replace(options, dry_run=True), bar.show)
+            if not planned.outcomes:
+                check_skills(wanted.skills, [], at=planned.remote)
         done = pull(address_of(remote), opened, options, bar.show)
     _end(as_json, opened.root, dry_run, pull=done)
 

@@ -14,8 +14,20 @@ def listed(skills: str | None) -> tuple[str, ...]:
     return tuple(part.strip() for part in (skills or "").split(",") if part.strip())
 
 
-def check_skills(names: Iterable[str], stores: Sequence[EnvStore]) -> None:
+def unknown_skills(names: Iterable[str]) -> list[str]:
+    """Return the names that are none of our skills."""
+    from spade_envs.types import Skill
+
+    return [name for name in names if name not in set(Skill)]
+
+
+def check_skills(names: Iterable[str], stores: Sequence[EnvStore], *, at: str = "") -> None:
     """Check that every name is a skill of ours, or one that the stores hold.
+
+    Args:
+        names: what somebody wrote.
+        stores: where else a skill may stand.
+        at: the place that is spoken of; the store if empty.
 
     Raises:
         ConfigError: one is neither; the message lists both.
@@ -23,7 +35,7 @@ def check_skills(names: Iterable[str], stores: Sequence[EnvStore]) -> None:
     from spade_envs.errors import ConfigError
     from spade_envs.types import Skill
 
-    unknown = [name for name in names if name not in set(Skill)]
+    unknown = unknown_skills(names)
     if not unknown:
         return
     held = sorted({s for opened in stores for record in opened.records() for s in record.skills})
@@ -31,5 +43,6 @@ def check_skills(names: Iterable[str], stores: Sequence[EnvStore]) -> None:
     if wrong is not None:
         there = f"; it has {', '.join(held)}" if held else ""
         raise ConfigError(
-            f"no environment of the store has the skill {wrong!r}{there}; known: {', '.join(Skill)}"
+            f"no environment of {at or 'the store'} has the skill {wrong!r}{there}; "
+            f"known: {', '.join(Skill)}"
         )

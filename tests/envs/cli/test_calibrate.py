@@ -106,6 +106,7 @@ def test_an_interrupted_run_shows_what_it_has_and_goes_on(mine, monkeypatch):
     ("arguments", "error", "words"),
     [
         (("nothing-here", "--model", "scripted:empty"), NotFound, "nothing-here"),
+        ((PUNCH, "--model", "nan0"), ConfigError, "or scripted:empty, scripted:random, "),
         ((PUNCH, "--model", "scripted:nobody"), ConfigError, "scripted:reference"),
         ((PUNCH, "--model", "nobody"), ConfigError, "no model 'nobody'"),
         ((PUNCH, "--model", "scripted:empty", "--levels", "9"), ConfigError, "no.* level 9"),

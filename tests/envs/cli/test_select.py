@@ -113,6 +113,10 @@ def test_a_store_that_nobody_played_leads_to_calibrate(tmp_path):
     assert (done.exit_code, done.stdout) == (1, "")
     mend = f"spade-envs calibrate --all --store '{store.root}' --model ..."
     assert f"nothing was played yet; measure first: {mend}" in done.stderr
+    lock = ["lock", "--success", "0.2..0.8", "--store", str(store.root), "--out", "no.lock"]
+    refused = CliRunner().invoke(cli, lock).exception
+    assert isinstance(refused, ConfigError)
+    assert "yet; see spade-envs calibrate" in str(refused)
 
 
 def test_what_was_played_is_not_called_unplayed(place):

@@ -24,6 +24,7 @@ def store(tmp_path_factory):
         ("similar", "boat", "--skill"),
         ("select", "--skills"),
         ("lock", "--skill"),
+        ("push", "remote", "--skill"),
         ("card", "--skills"),
         ("export", "--out", "pool", "--skills"),
         ("pack", "--name", "our-envs", "--out", "package", "--no-wheel", "--skills"),
@@ -49,3 +50,13 @@ def test_add_registers_nothing_under_a_misspelt_skill(tmp_path):
     assert code == 2
     assert "has the skill 'nonsense'; known: mathematical-reasoning, " in told
     assert not (tmp_path / "new").exists()
+
+
+def test_pull_refuses_a_misspelt_skill_and_takes_those_of_the_remote(store, tmp_path):
+    code, _, told = run("pull", store, "--skill", "optimisation", "--store", "new", cwd=tmp_path)
+    assert (code, list(tmp_path.iterdir())) == (2, [])
+    assert f"no environment of {store} has the skill 'optimisation'; known: " in told
+    for skill, there in (("pottery", "1 new"), ("causal-inference", "nothing there")):
+        asked = ("pull", store, "--skill", skill, "--store", "new", "--dry-run")
+        code, _, told = run(*asked, cwd=tmp_path)
+        assert (code, there in told) == (0, True)
