@@ -105,3 +105,13 @@ def test_what_a_run_does_first_depends_on_its_configuration():
         "loading the model, writing held-out environments ..."
     )
     assert _doing(None) == "going on: loading the model and the newest checkpoint ..."
+
+
+@pytest.mark.parametrize("key", ["designer.fallback", "evaluation.source"])
+def test_a_comparison_names_a_misspelt_store_before_it_begins(key, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    words = ["compare", "--arms", "coevolution,lr0", "--seeds", "1", "--set", f"{key}=gone"]
+    done = CliRunner().invoke(main, [*words, "--quiet"])
+    assert done.exit_code == 2
+    assert done.stderr.startswith(f'error: {key} = "gone": ')
+    assert list(tmp_path.iterdir()) == []

@@ -96,23 +96,32 @@ def train(
     return summary
 
 
+def look_for(config: Config) -> None:
+    """Look for the stores, environments and benchmarks that a configuration names; writes nothing.
+
+    Raises:
+        ConfigError: one is not there, or nothing in it can be played; the message names the key.
+        SuiteError: a benchmark's process cannot be started.
+    """
+    held = HeldStore(HeldOut())
+    if config.evaluation.source != "nano":  # those are written later
+        held = open_heldout(config, Path(HELD_OUT))
+    _pool(config, held)
+    _spare(config, held)
+    for suite in config.evaluation.suites:
+        try:
+            open_spec(suite).close()
+        except (ConfigError, NotFound) as error:
+            raise ConfigError(f"evaluation.suites: {error}") from None
+
+
 def _found(config: Config, out: Path, world: World) -> _Parts:
     """Return what a new run reads; raises before anything is written where it cannot begin."""
 
     def look() -> None:
-        if world.rank:
-            return  # the main process may make the folder meanwhile
-        refuse_taken(out)
-        held = HeldStore(HeldOut())
-        if config.evaluation.source != "nano":  # those are written later
-            held = open_heldout(config, out / HELD_OUT)
-        _pool(config, held)
-        _spare(config, held)
-        for suite in config.evaluation.suites:
-            try:
-                open_spec(suite).close()
-            except (ConfigError, NotFound) as error:
-                raise ConfigError(f"evaluation.suites: {error}") from None
+        if world.rank == 0:  # which may make the folder while the others would still look
+            refuse_taken(out)
+            look_for(config)
 
     _in_turn(world, look)
     parts = _Parts.of(config)

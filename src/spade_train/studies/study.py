@@ -9,7 +9,7 @@ from pathlib import Path
 
 from spade_envs.store.files import replace_file
 from spade_train.config import Config
-from spade_train.launch import write_heldout
+from spade_train.launch import look_for, write_heldout
 from spade_train.reports import RunRecord, read, write_page
 from spade_train.studies.arms import arm_config
 from spade_train.studies.comparison import Comparison, compare
@@ -68,15 +68,20 @@ def conduct(study: Study, out: Path, *, at_once: int = 1, show: Show | None = No
 def begin(study: Study, out: Path) -> Config:
     """Take a folder for a study, and return the configuration of its first run.
 
-    Every configuration is made before anything is started, so that mistakes show at once.
+    Every configuration is made, and the stores and benchmarks that new runs need are looked for,
+    before anything is started, so that mistakes show at once.
 
     Raises:
         ConfigError: the folder holds something else, or an arm cannot be configured.
     """
-    configs = [
-        arm_config(study.preset, job.arm, seed=job.seed, settings=study.settings)
-        for job in jobs(study)
-    ]
+    configs: list[Config] = []
+    seen: set[str] = set()
+    for job in jobs(study):
+        configs.append(arm_config(study.preset, job.arm, seed=job.seed, settings=study.settings))
+        new = not (job.folder(out) / "run.json").is_file()
+        if new and job.arm.name not in seen:  # an arm's seeds need the same
+            seen.add(job.arm.name)
+            look_for(configs[-1])
     open_study(study, out)
     return configs[0]
 

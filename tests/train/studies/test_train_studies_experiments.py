@@ -25,7 +25,7 @@ COMMON = """
 preset = "quickstart"
 first = "coevolution"
 seeds = 2
-settings = ["evaluation.source=x"]
+settings = ["evaluation.source=starter"]
 """
 FILES = {
     "common": COMMON,
@@ -95,7 +95,7 @@ def test_experiments_share_runs_and_keep_their_own_tables(files, tmp_path):
     out = tmp_path / "out"
     plan = read_plan([files], out, seeds=3, settings=["agent.max_turns=7"])
     assert plan.study.arms == ("coevolution", "no-memory", "small")
-    assert plan.study.settings == ("evaluation.source=x", "agent.max_turns=7")
+    assert plan.study.settings == ("evaluation.source=starter", "agent.max_turns=7")
     ran(plan, out)
     memory, sizes = run_plan(plan, out, command=fake)
     assert (memory.experiment.study.arms, sizes.experiment.study.arms) == (
