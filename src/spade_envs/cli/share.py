@@ -153,7 +153,7 @@ def pull_command(
         if unknown_skills(wanted.skills):  # only the remote can tell, and a pull makes a store
             planned = pull(address_of(remote), opened, replace(options, dry_run=True), bar.show)
             if not planned.outcomes:
-                check_skills(wanted.skills, [], at=planned.remote)
+                check_skills(wanted.skills, [], at=f"those asked for at {planned.remote}")
         done = pull(address_of(remote), opened, options, bar.show)
     _end(as_json, opened.root, dry_run, pull=done)
 

@@ -61,7 +61,7 @@ def create_store(root: Path) -> None:
     with told("made", root):
         try:
             root.mkdir(parents=True, exist_ok=True)
-        except FileNotFoundError as error:  # some file systems make no folders
+        except (FileNotFoundError, NotADirectoryError, FileExistsError) as error:
             raise storage_error(error, "made", root, other="another folder") from error
     if not (root / MARKER).exists():
         _check_empty(root)
@@ -85,6 +85,9 @@ def check_room(root: Path) -> None:
         _check_empty(root)
     elif os.path.lexists(root):
         raise ConfigError(f"{root} is no folder; name a new one")
+    above = next((each for each in root.absolute().parents if os.path.lexists(each)), root)
+    if os.path.lexists(above) and not above.is_dir():
+        raise ConfigError(f"{root} cannot be made: {above} is no folder; name another place")
 
 
 def _check_empty(root: Path) -> None:

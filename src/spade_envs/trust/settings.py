@@ -118,12 +118,20 @@ def load() -> Settings:
     except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise ConfigError(f"{path} cannot be read: {error}") from None
     except msgspec.ValidationError as error:
-        keys = ", ".join(_File.__struct_fields__)
-        raise ConfigError(f"{path}: {error}; its keys are {keys} (docs/trust.md)") from None
+        raise ConfigError(f"{path}: {error}{_keys_there(str(error))}") from None
     except ConfigError as error:
         raise ConfigError(f"{path}: {error}") from None
     allowed_ones = tuple(Allowed(each.name, one_spelling(each.remote)) for each in found.namespaces)
     return Settings(found.trust_certificate, found.require_signatures, signers, allowed_ones)
+
+
+def _keys_there(said: str) -> str:
+    """Return which keys there are where a key is unknown."""
+    if "unknown field" not in said:
+        return " (docs/trust.md)"
+    tables = {"$.signers": _Key, "$.namespaces": Allowed}
+    kind = next((each for place, each in tables.items() if place in said), _File)
+    return f"; the keys there are {', '.join(kind.__struct_fields__)} (docs/trust.md)"
 
 
 def check_namespace(name: str) -> str:

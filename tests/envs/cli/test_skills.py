@@ -55,7 +55,10 @@ def test_add_registers_nothing_under_a_misspelt_skill(tmp_path):
 def test_pull_refuses_a_misspelt_skill_and_takes_those_of_the_remote(store, tmp_path):
     code, _, told = run("pull", store, "--skill", "optimisation", "--store", "new", cwd=tmp_path)
     assert (code, list(tmp_path.iterdir())) == (2, [])
-    assert f"no environment of {store} has the skill 'optimisation'; known: " in told
+    assert (
+        f"no environment of those asked for at {store} has the skill 'optimisation'; known: "
+        in told
+    )
     for skill, there in (("pottery", "1 new"), ("causal-inference", "nothing there")):
         asked = ("pull", store, "--skill", skill, "--store", "new", "--dry-run")
         code, _, told = run(*asked, cwd=tmp_path)

@@ -8,7 +8,7 @@ from click.testing import CliRunner
 
 from envs.store.kit import add
 from spade_envs.cli.main import cli
-from spade_envs.errors import ConfigError, StoreError
+from spade_envs.errors import ConfigError, NotFound, StoreError
 from spade_envs.sharing import push
 from spade_envs.store import open_store
 from spade_envs.store.plays import Plays, PlayWriter
@@ -188,8 +188,31 @@ def test_a_file_is_no_remote(team, tmp_path, stores):
     (tmp_path / "file").write_text("")
     for way in ("push", "pull"):
         error = run(way, tmp_path / "file", "--store", stores[0].root).exception
-        assert isinstance(error, ConfigError)
+        assert isinstance(error, NotFound)
         assert "is no folder; name the folder of a store" in str(error)
+
+
+def test_a_remote_that_is_a_file_costs_an_install_that_remote_alone(team, tmp_path, stores):
+    (tmp_path / "file").write_text("")
+    (tmp_path / "dangling").symlink_to(tmp_path / "gone")
+    lock = tmp_path / "envstore.lock"
+    assert run("lock", "--out", lock, "--store", stores[0].root).exit_code == 0
+    places = [tmp_path / "file", tmp_path / "dangling", team]
+    options = [each for place in places for each in ("--remote", place)]
+    done = run("install", "-r", lock, "--store", stores[1].root, *options)
+    assert done.exit_code == 0, done.output
+    assert done.output.count("is no folder") == 2
+    assert [each.id for each in open_store(stores[1].root).records()] == ["spade/maze-v0"]
+
+
+def test_a_store_below_a_file_is_refused_by_the_dry_run_too(team, tmp_path, stores):
+    (tmp_path / "file").write_text("")
+    for more in ((), ("--dry-run",)):
+        error = run("pull", team, "--store", tmp_path / "file/x", *more).exception
+        assert isinstance(error, ConfigError)
+        assert f"{tmp_path}/file is no folder; name another place" in str(error)
+    error = run("push", tmp_path / "file/x", "--store", stores[0].root).exception
+    assert "cannot be made: Not a directory; name another folder" in str(error)
 
 
 def test_a_dry_run_foretells_a_store_that_cannot_be_written(team, stores, monkeypatch):

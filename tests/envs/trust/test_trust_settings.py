@@ -151,8 +151,16 @@ def test_a_key_that_cannot_sign_is_told(tmp_path, keys):
     assert PURPOSE == "spade-envstore"
 
 
-def test_a_misspelt_key_is_told_with_the_keys_that_there_are():
+@pytest.mark.parametrize(
+    ("text", "keys"),
+    [
+        ("require_signature = true", "trust_certificate, require_signatures, signers, namespaces"),
+        ("[[signers]]\nname = 'x'\nkeys = 'k'", "name, key, namespaces"),
+        ("[[namespaces]]\nnam = 'alice'", "name, remote"),
+    ],
+)
+def test_a_misspelt_key_is_told_with_the_keys_that_there_are(text, keys):
     settings_path().parent.mkdir(parents=True, exist_ok=True)
-    settings_path().write_text("require_signature = true\n")
-    with pytest.raises(ConfigError, match=r"require_signature.*its keys are .*require_signatures"):
+    settings_path().write_text(f"{text}\n")
+    with pytest.raises(ConfigError, match=rf"unknown field .*; the keys there are {keys} \("):
         load()

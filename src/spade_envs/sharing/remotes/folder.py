@@ -11,7 +11,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Literal
 
-from spade_envs.errors import ConfigError, Corrupt, RemoteError
+from spade_envs.errors import Corrupt, NotFound, RemoteError
 from spade_envs.sharing.remotes.address import Address
 from spade_envs.sharing.remotes.protocol import TooLong, Unreadable
 from spade_envs.store import open_store
@@ -30,11 +30,11 @@ def open_folder_remote(address: Address) -> Iterator[FolderRemote]:
     """Give a folder as a remote.
 
     Raises:
-        ConfigError: something else than a folder is there.
+        NotFound: something else than a folder is there.
     """
     root = Path(address.url)
-    if root.exists() and not root.is_dir():
-        raise ConfigError(f"{root} is no folder; name the folder of a store, or a new one")
+    if os.path.lexists(root) and not root.is_dir():
+        raise NotFound(f"{root} is no folder; name the folder of a store, or a new one")
     yield FolderRemote(root)
 
 
