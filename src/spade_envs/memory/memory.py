@@ -14,6 +14,7 @@ from spade_envs.errors import ConfigError, StoreError
 from spade_envs.memory.embedders import DEFAULT, Embedder, Fingerprint, fingerprint, make_embedder
 from spade_envs.memory.embedders.base import Vectors, embed
 from spade_envs.memory.index import EXACT_UP_TO, Index, load_graph, local_key, save_graph
+from spade_envs.memory.recent import RecentVectors
 from spade_envs.memory.texts import TEXT_VERSION, text_of
 from spade_envs.memory.vectors import (
     VectorReader,
@@ -147,6 +148,7 @@ class Memory:
         self._exact_up_to = exact_up_to
         self._reader = VectorReader(store.root, self.fingerprint)
         self._writer = VectorWriter(store.root, self.fingerprint) if keep else None
+        self._recent = RecentVectors(embedder)
         self._vectors: dict[str, Vectors] = {}
         self._records: dict[str, Record] = {}
         self._found: dict[str, Record] | None = None  # records with a vector; None: look again
@@ -248,8 +250,16 @@ class Memory:
         Raises:
             ClientError: the embedder failed.
         """
-        row: Vectors = embed(self.embedder, [text])[0]
+        row: Vectors = self.embed_texts([text])[0]
         return row
+
+    def embed_texts(self, texts: Sequence[str]) -> Vectors:
+        """Return the vectors of some texts, one row each; those asked for lately are not made anew.
+
+        Raises:
+            ClientError: the embedder failed.
+        """
+        return self._recent.of(texts)
 
     def embed_source(self, source: EnvSource) -> Vectors:
         """Return the vector of an environment that need not be in the store, of length 1 or zeros.

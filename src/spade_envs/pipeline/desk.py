@@ -18,7 +18,7 @@ from spade_envs.design.modes import PARENTS, plain_mode, skills_of, tools_of_att
 from spade_envs.design.skills import kind_of
 from spade_envs.errors import ConfigError, CorpusError, StoreError
 from spade_envs.memory import Memory, Neighbour, Recall, recall
-from spade_envs.memory.embedders.base import Vectors, embed
+from spade_envs.memory.embedders.base import Vectors
 from spade_envs.memory.recall import describe
 from spade_envs.novelty.crowd import CROWD, Crowded, Crowds
 from spade_envs.pipeline.choice import Choice, Choices
@@ -93,7 +93,6 @@ class Desk:
         self._named, self._keep = tuple(named), keep
         self._plays = PlayReader(store.root)
         self._lock = threading.Lock()  # the memory is asked by the threads that check sources
-        self._passages: dict[int, Vectors] = {}
         self._open: tuple[str, Choices, _Counts] | None = None
 
     @cached_property
@@ -246,35 +245,23 @@ class Desk:
         first = attempt * self._candidates
         texts = _texts(task, range(first, first + self._candidates))
         places = list(texts)
-        rows = embed(self.memory.embedder, list(texts.values()))
+        rows = self.memory.embed_texts(list(texts.values()))
         likeness = np.array([self._likeness(row) for row in rows])
         recent = [
             choices.by_attempt[before].position
             for before in range(max(0, attempt - _RECENT), attempt)
             if before in choices.by_attempt
         ]
-        used = [row for place in recent if (row := self._passage_row(task, place)) is not None]
+        used = [text for place in recent if (text := _text_or_none(task, place)) is not None]
         if used:
-            likeness += (rows @ np.stack(used).T).max(axis=1)
+            likeness += (rows @ self.memory.embed_texts(used).T).max(axis=1)
         best = int(np.argmin(likeness))
-        self._passages = {p: r for p, r in self._passages.items() if p in recent}
-        self._passages[places[best]] = rows[best]
         return places[best], texts[places[best]]
 
     def _likeness(self, row: Vectors) -> float:
         assert self.memory is not None
         nearest = self.memory.near(row, 1)
         return nearest[0].similarity if nearest else 0.0
-
-    def _passage_row(self, task: Task, place: int) -> Vectors | None:
-        assert self.memory is not None
-        if place not in self._passages:
-            try:
-                text = _text(task, place)
-            except CorpusError:
-                return None
-            self._passages[place] = self.memory.embed_text(text)
-        return self._passages[place]
 
     def _records(self) -> Sequence[Record]:
         if self.memory is not None:
@@ -341,6 +328,13 @@ def _texts(task: Task, places: Iterable[int]) -> dict[int, str]:
     if failure is not None and not found:
         raise failure
     return found
+
+
+def _text_or_none(task: Task, place: int) -> str | None:
+    try:
+        return _text(task, place)
+    except CorpusError:
+        return None
 
 
 def _text(task: Task, place: int) -> str:
