@@ -48,7 +48,14 @@ def verify_command(store: str | None, quick: bool, signatures: bool, as_json: bo
     With --quick, what reports and provenance say is not looked at, nor the catalogue.
     """
     from spade_envs.cli.main import FOUND
-    from spade_envs.cli.output import counted, echo_json, print_table, say
+    from spade_envs.cli.output import (
+        commands_apart,
+        counted,
+        echo_json,
+        print_table,
+        say,
+        say_commands,
+    )
 
     found = []
     checked = 0
@@ -67,8 +74,13 @@ def verify_command(store: str | None, quick: bool, signatures: bool, as_json: bo
     if as_json:
         echo_json([{"store": str(root), **_plain(problem)} for root, problem in found])
     elif found:
-        rows = [(p.severity, p.kind, root / p.path, p.message) for root, p in found]
+        messages, commands = commands_apart(problem.message for _, problem in found)
+        rows = [
+            (problem.severity, problem.kind, root / problem.path, message)
+            for (root, problem), message in zip(found, messages, strict=True)
+        ]
         print_table("", ("severity", "kind", "path", "message"), rows)
+        say_commands(commands, "commands")
     errors = sum(problem.severity == "error" for _, problem in found)
     told = (counted(errors, "error"), counted(len(found) - errors, "note"))
     say(f"{counted(checked, 'version')} checked, {', '.join(told)}")

@@ -85,6 +85,7 @@ def lock_command(out: str, store: str | None, remote: str | None, **rest: Any) -
     show_default=True,
     help="How many transfers are under way at once.",
 )
+@click.option("--dry-run", is_flag=True, help="Look and check; place nothing.")
 @store_option
 @json_option
 def install_command(
@@ -92,6 +93,7 @@ def install_command(
     remotes: tuple[str, ...],
     trust_certificate: bool,
     jobs: int,
+    dry_run: bool,
     store: str | None,
     as_json: bool,
 ) -> None:
@@ -108,14 +110,15 @@ def install_command(
     options = InstallOptions(
         remotes=tuple(address_of(each) for each in remotes),
         trust_certificate=trust_certificate,
+        dry_run=dry_run,
         jobs=jobs,
     )
     with Bar("installed") as bar:
         opened = fillable_store(store)
         done = install(lock, opened, options, bar.show)
     if as_json:
-        echo_transfers({"install": done}, dry_run=False)
+        echo_transfers({"install": done}, dry_run=dry_run)
     else:
-        told("install", done, opened.root, dry_run=False)
+        told("install", done, opened.root, dry_run=dry_run)
     if not done.clean:
         sys.exit(FOUND)

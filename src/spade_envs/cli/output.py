@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import os
+import re
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
@@ -20,6 +21,7 @@ from spade_envs.reports.visible import clean
 
 __all__ = [
     "clean",
+    "commands_apart",
     "counted",
     "echo_json",
     "echo_json_line",
@@ -27,6 +29,7 @@ __all__ = [
     "print_table",
     "progress",
     "say",
+    "say_commands",
     "wants_colour",
     "write_page",
 ]
@@ -149,6 +152,8 @@ _OF_IDS = ("id", "environment", "registered as")
 _LEAST = 16
 """Columns that are left to a cell beside an id, if it needs them."""
 _GAP = 3
+_MOST_COMMANDS = 5
+_COMMAND = re.compile(r": (spade-envs [a-z].*)", re.DOTALL)
 PLAIN_WIDTH = 80
 """Columns of a table that goes into a file or a pipe; `COLUMNS` overrides it."""
 
@@ -165,6 +170,25 @@ def _cell(value: object, text_class: Any) -> Any:
     colours |= {"warn": "yellow", "skip": "dim", "withdrawn": "yellow"}
     text = clean(str(value))
     return text_class(text, style=colours.get(text, ""))
+
+
+def commands_apart(notes: Iterable[str]) -> tuple[list[str], list[str]]:
+    """Return notes without the commands at their ends, and these: a cell would fold them."""
+    texts, commands = [], dict[str, None]()
+    for note in notes:
+        if match := _COMMAND.search(note):
+            commands[match[1]] = None
+            note = f"{note[: match.start()]} (see below)"
+        texts.append(note)
+    return texts, list(commands)
+
+
+def say_commands(commands: Sequence[str], what: str) -> None:
+    """Print commands to stderr, one on each line, so that they can be copied."""
+    for command in commands[:_MOST_COMMANDS]:
+        say(f"  {command}")
+    if len(commands) > _MOST_COMMANDS:
+        say(f"  ... and {len(commands) - _MOST_COMMANDS} more {what} (--json has all)")
 
 
 def progress(total: int | None, label: str) -> Any:

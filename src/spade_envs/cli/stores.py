@@ -126,10 +126,14 @@ def existing_store(store: str | None) -> EnvStore:
 
     Raises:
         NotFound: there is no such folder, or it is no store.
+        ConfigError: no folder can be there.
+        StorageError: it may not be entered.
     """
     from spade_envs.store import default_path, open_store
+    from spade_envs.store.room import check_way
 
     root = default_path() if store is None else Path(store).expanduser()
+    check_way(root)
     if not os.path.lexists(root):
         raise NotFound(f"{root} is not an envstore: there is no such folder")
     return open_store(root)
@@ -141,11 +145,16 @@ def readable_stores(store: str | None) -> list[EnvStore]:
     Raises:
         NotFound: the store named, or any store at all, is missing.
     """
-    from spade_envs.store import discover, open_store
+    from spade_envs.cli.output import say
+    from spade_envs.store import default_path, discover, open_store
+    from spade_envs.store.discovery import ENV_VARIABLE
 
     if store is not None:
         return [existing_store(store)]
     found = [open_store(path) for path in discover()]
+    named = os.environ.get(ENV_VARIABLE)
+    if named and found and default_path().resolve() not in [each.root.resolve() for each in found]:
+        say(f"note: ${ENV_VARIABLE} is {named}, where no envstore is yet; it is passed over")
     if not found:
         raise NotFound("there is no envstore; name one with --store, or run spade-envs generate")
     return found

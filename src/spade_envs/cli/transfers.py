@@ -11,7 +11,6 @@ if TYPE_CHECKING:
     from spade_envs.sharing.outcome import Kind
 
 _COUNTED: tuple[Kind, ...] = ("new", "same", "kept", "withdrawn", "conflict", "refused", "skipped")
-_MOST_COMMANDS = 5
 
 
 def told(way: str, transfer: Transfer, root: Path, *, dry_run: bool) -> None:
@@ -23,16 +22,18 @@ def told(way: str, transfer: Transfer, root: Path, *, dry_run: bool) -> None:
         root: store of this machine.
         dry_run: whether it would only be done.
     """
-    from spade_envs.cli.output import counted, print_table, say
+    from spade_envs.cli.output import commands_apart, counted, print_table, say, say_commands
 
+    notes, commands = commands_apart(each.note for each in transfer.outcomes)
     rows = [
         (each.kind, each.id if each.placed in ("", each.id) else f"{each.id} as {each.placed}",
-         each.note)
-        for each in transfer.outcomes
+         note)
+        for each, note in zip(transfer.outcomes, notes, strict=True)
         if each.kind != "same" or each.note
     ]  # fmt: skip
     if rows:
         print_table("", ("", "environment", "note"), rows)
+    say_commands(commands, "commands")
     for note in transfer.notes:
         say(note)
     sums = [f"{len(transfer.of(kind))} {kind}" for kind in _COUNTED if transfer.of(kind)]
@@ -46,7 +47,7 @@ def told(way: str, transfer: Transfer, root: Path, *, dry_run: bool) -> None:
 
 def _tell_consent(transfer: Transfer, root: Path) -> None:
     """Say which commands let what is new run; whoever has just pulled does not know them yet."""
-    from spade_envs.cli.output import say
+    from spade_envs.cli.output import say, say_commands
     from spade_envs.trust.consent import consent_command
     from spade_envs.trust.origin import origin_in, origins_of
     from spade_envs.trust.settings import load
@@ -62,10 +63,7 @@ def _tell_consent(transfer: Transfer, root: Path) -> None:
             asked[consent_command(origin)] = None
     if asked:
         say("nothing of it runs yet; see who made it with spade-envs audit, then let it run with:")
-        for command in list(asked)[:_MOST_COMMANDS]:
-            say(f"  {command}")
-        if len(asked) > _MOST_COMMANDS:
-            say(f"  ... and {len(asked) - _MOST_COMMANDS} more namespaces")
+        say_commands(list(asked), "namespaces")
 
 
 def echo_transfers(done: Mapping[str, Transfer], *, dry_run: bool) -> None:

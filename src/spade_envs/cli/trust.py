@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from spade_envs.cli.stores import find, json_option, store_option
+from spade_envs.cli.stores import existing_store, find, json_option, store_option
 
 if TYPE_CHECKING:
     from spade_envs.trust.settings import Settings
@@ -189,10 +189,9 @@ def check_command(refs: tuple[str, ...], store: str | None) -> None:
     from spade_envs.cli.main import FOUND
     from spade_envs.cli.output import clean, counted, progress, say
     from spade_envs.errors import Corrupt, NotCertified
-    from spade_envs.store import open_store
     from spade_envs.trust.runs import certify, standing
 
-    opened = open_store(store)
+    opened = existing_store(store)
     chosen = [find(ref, store) for ref in refs] if refs else [
         (opened, record) for record in opened.records() if record.withdrawn is None
     ]  # fmt: skip
@@ -226,7 +225,6 @@ def check_command(refs: tuple[str, ...], store: str | None) -> None:
 def sign_command(refs: tuple[str, ...], key: Path, replace: bool, store: str | None) -> None:
     """Sign versions of a store with ssh-keygen; without IDs, all of your own that lack it."""
     from spade_envs.cli.output import counted, say
-    from spade_envs.store import open_store
     from spade_envs.trust.origin import origins_of
     from spade_envs.trust.vouching import sign_version
 
@@ -239,7 +237,7 @@ def sign_command(refs: tuple[str, ...], key: Path, replace: bool, store: str | N
     if refs:
         chosen = [find(ref, store) for ref in refs]
     else:
-        opened = open_store(store)
+        opened = existing_store(store)
         used = [(opened, record) for record in opened.records() if record.withdrawn is None]
         chosen = [(each, record) for each, record in used if not origins_of(record.digest)]
         pulled = len(used) - len(chosen)

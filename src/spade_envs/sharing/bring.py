@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import os
-import threading
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
 
 from spade_envs.errors import Corrupt, FormatTooNew, NotFound
 from spade_envs.ids import EnvId
+from spade_envs.sharing.local import make
 from spade_envs.sharing.names import renamed
 from spade_envs.sharing.offered import Offered
 from spade_envs.sharing.outcome import Outcome, Progress
@@ -16,16 +15,14 @@ from spade_envs.sharing.planning import MEND, Plan
 from spade_envs.sharing.remotes.protocol import LOST, Unreadable
 from spade_envs.store import EnvStore
 from spade_envs.store.files import publish_folder
-from spade_envs.store.layout import MANIFEST, MARKER, create_store, version_path
+from spade_envs.store.layout import MANIFEST, version_path
 from spade_envs.store.read import read_version
 from spade_envs.trust import settings as trusted
 from spade_envs.trust.door import Admitted, admit
 from spade_envs.trust.incoming import Checked, Limits, Refused, check_files
 from spade_envs.trust.origin import note_origin
 from spade_envs.trust.quarantine import quarantine
-from spade_envs.trust.seen import Offer, note_offers
-
-_making = threading.Lock()
+from spade_envs.trust.seen import Offer, check_rights, note_offers
 
 
 class Bringer:
@@ -64,6 +61,8 @@ class Bringer:
             RemoteError: the remote cannot be read; what was placed stays, and is noted.
         """
         taken = list(held)
+        if plans:
+            check_rights()
         progress(0, len(plans))
         try:
             for done, (plan, outcome) in enumerate(self._offered.reader.each(plans, self._one)):
@@ -137,19 +136,7 @@ class Bringer:
             make(self._store.root)
         kept = None if self._dry_run else quarantine(self._store.root, refused, files)
         where = f" (kept in {os.path.relpath(kept, self._store.root)})" if kept else ""
-        return Outcome("refused", refused.where, note=f"{refused.reason}; {refused.mend}{where}")
-
-
-def is_made(root: Path) -> bool:
-    """Whether a store is there."""
-    return (root / MARKER).exists()
-
-
-def make(root: Path) -> None:
-    """Make a store where none is yet; a pull that fails before that leaves no folder behind."""
-    if not is_made(root):
-        with _making:  # versions are placed by many threads, and half a store is none
-            create_store(root)
+        return Outcome("refused", refused.where, note=f"{refused.reason}{where}; {refused.mend}")
 
 
 def _lost(plan: Plan, error: Exception) -> Refused:

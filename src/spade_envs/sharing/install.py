@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 from spade_envs.errors import Corrupt, FormatTooNew, NotFound, RemoteError
 from spade_envs.ids import EnvId
-from spade_envs.sharing.bring import Bringer, is_made
+from spade_envs.sharing.bring import Bringer
+from spade_envs.sharing.local import is_made
 from spade_envs.sharing.lock import Lock, Locked
 from spade_envs.sharing.offered import Offered, look
 from spade_envs.sharing.outcome import Outcome, Progress, Transfer, in_order
@@ -29,6 +30,8 @@ class InstallOptions:
     """Addresses to look in as well, after those of the lock."""
     trust_certificate: bool = False
     """Do not run the gates again for what allowed signers signed."""
+    dry_run: bool = False
+    """Fetch and check, and write nothing."""
     jobs: int = JOBS
 
 
@@ -50,7 +53,7 @@ def install(
     if store.root.exists():
         store.require_writable()
     outcomes, missing = _compared(lock, _held(store))
-    moved, notes = 0, list[str]()
+    moved, notes, sources, asked = 0, list[str](), list[str](), list[str]()
     try:
         for url in _places(lock, missing, options):
             mine = [each for each in missing if _asks(lock, each, url, options)]
@@ -60,10 +63,12 @@ def install(
             except (RemoteError, NotFound, Corrupt, FormatTooNew) as error:
                 notes.append(str(error))
             outcomes += found
+            asked += [shown(url)] if mine else []
+            sources += [shown(url)] if any(each.kind == "new" for each in found) else []
             done = {each.placed for each in found} | {each.id for each in found if not each.placed}
             missing = [each for each in missing if each.id not in done]
     finally:
-        if is_made(store.root):
+        if is_made(store.root) and not options.dry_run:
             store.refresh()
     held = _held(store) if missing else {}
     for each in missing:
@@ -74,7 +79,7 @@ def install(
         note = "is at none of the remotes that were looked in; name another with --remote URL"
         outcomes.append(Outcome("refused", each.id, "", each.digest, note))
     return Transfer(
-        remote=", ".join(shown(url) for _, url in sorted(lock.remotes.items())) or "no remote",
+        remote=", ".join(sources or asked) or "no remote",
         outcomes=in_order(outcomes),
         bytes_moved=moved,
         notes=tuple(notes),
@@ -145,7 +150,12 @@ def _from(
                 fit.append(plan)
                 continue
             outcomes.append(Outcome("refused", str(plan.target), "", plan.digest, note))
-        bringer = Bringer(offered, store, trust_certificate=options.trust_certificate)
+        bringer = Bringer(
+            offered,
+            store,
+            trust_certificate=options.trust_certificate,
+            dry_run=options.dry_run,
+        )
         for outcome in bringer.bring(fit, progress):
             outcomes.append(outcome)
     return reader.bytes

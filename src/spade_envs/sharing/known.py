@@ -59,7 +59,7 @@ def address_of(text: str) -> str:
     if text in remotes:
         return remotes[text]
     found = Address.read(text)
-    if found.kind is Kind.FOLDER and _NAME.fullmatch(text) and not Path(text).exists():
+    if found.kind is Kind.FOLDER and _NAME.fullmatch(text) and not os.path.exists(text):
         names = ", ".join(sorted(remotes)) or "none yet"
         raise ConfigError(
             f"{text!r} is neither a remote of yours ({names}) nor a folder; name it with: "

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -13,10 +14,12 @@ from spade_envs.store import EnvStore
 from spade_envs.store.files import read_file
 from spade_envs.store.layout import (
     MANIFEST,
+    MARKER,
     MAX_MANIFEST_BYTES,
     REPORT,
     SOURCE,
     TOMBSTONE,
+    create_store,
     version_path,
 )
 from spade_envs.trust.incoming import Limits
@@ -110,3 +113,18 @@ def duplicates(ids: Mapping[EnvId, EnvId]) -> Iterator[EnvId]:
         if target in seen:
             yield source
         seen.add(target)
+
+
+_making = threading.Lock()
+
+
+def is_made(root: Path) -> bool:
+    """Whether a store is there."""
+    return (root / MARKER).exists()
+
+
+def make(root: Path) -> None:
+    """Make a store where none is yet; a pull that fails before that leaves no folder behind."""
+    if not is_made(root):
+        with _making:  # versions are placed by many threads, and half a store is none
+            create_store(root)

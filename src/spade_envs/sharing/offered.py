@@ -172,7 +172,8 @@ def look(remote: Remote, reader: Reader, *, must_exist: bool) -> Offered:
             raise Corrupt(f"{remote.label}/{MARKER} {POINTER}")
         read_model(StoreMarker, marker, f"{remote.label}/{MARKER}")
     elif must_exist:
-        raise NotFound(f"there is no envstore at {remote.label} (it has no {MARKER})")
+        why = remote.absent or f"it has no {MARKER}"
+        raise NotFound(f"there is no envstore at {remote.known_as} ({why})")
     return offered
 
 

@@ -17,6 +17,7 @@ from spade_envs.store.index import IndexLine
 from spade_envs.trust.incoming import Refused
 from spade_envs.trust.seen import Offer, judge_offers, seen_digests
 
+NO_PLAYS = "no plays are noted in {}, so a range of success finds nothing: push them with --plays"
 MEND = "leave it out, or ask its publisher for a new version"
 
 
@@ -42,6 +43,8 @@ class Planned:
     """What is there and here, or withdrawn there: it is noted, and not fetched."""
     withdrawn: list[Plan] = field(default_factory=list)
     """What is here, in use, and was withdrawn there."""
+    notes: list[str] = field(default_factory=list)
+    """About the remote as a whole."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,7 +93,7 @@ class Planner:
     def _targets(self, found: Planned) -> dict[EnvId, EnvId]:
         """Return what is wanted, with the id that it would have here."""
         targets = {}
-        for source in self._chosen():
+        for source in self._chosen(found):
             try:
                 targets[source] = self.renaming.of(source)
             except IdError as error:
@@ -99,13 +102,15 @@ class Planner:
             raise ConfigError("--as names one environment; choose one, or use --namespace")
         return targets
 
-    def _chosen(self) -> list[EnvId]:
+    def _chosen(self, found: Planned) -> list[EnvId]:
         there, wanted = self.offered.listing.versions, self.wanted
         if wanted.everything:
             return sorted(there)
         lines = self.offered.lines()
         records = [line.to_record(self.offered.reader.place) for _, line in sorted(lines.items())]
         cells = fetch_plays(self.offered) if wanted.success is not None else {}
+        if wanted.success is not None and not cells:
+            found.notes.append(NO_PLAYS.format(self.offered.remote.label))
         return [EnvId.parse(record.id) for record in wanted.choose(records, cells)]
 
     def _offers(self, targets: Mapping[EnvId, EnvId], found: Planned) -> dict[EnvId, Offer]:

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from spade_envs.errors import Corrupt
+from spade_envs.sharing.local import make
 from spade_envs.sharing.offered import Offered
 from spade_envs.sharing.remotes.protocol import LOST, Remote
 from spade_envs.store.files import make_folders, read_file, replace_file
@@ -43,6 +44,7 @@ def pull_plays(offered: Offered, root: Path, *, dry_run: bool = False) -> list[s
             notes.append(f"{path} here cannot be read, so it stays")
         elif _grown(here, data):
             if not dry_run:
+                make(root)
                 make_folders(root, LEDGER)
                 replace_file(root, root / path, data)
             notes.append(f"{path}: {data.count(10) - here.count(10)} new lines")

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from spade_envs.sharing.bring import Bringer, is_made, make
-from spade_envs.sharing.local import Holdings
+from spade_envs.sharing.bring import Bringer
+from spade_envs.sharing.local import Holdings, is_made
 from spade_envs.sharing.names import SAME_NAMES, Renaming
 from spade_envs.sharing.offered import Offered, look
 from spade_envs.sharing.outcome import Outcome, Progress, Transfer, in_order
@@ -110,9 +110,8 @@ class _Pull:
         finally:
             if not options.dry_run and (planned.plans or planned.withdrawn) and is_made(root):
                 self._store.refresh()
-        if not options.dry_run:
-            make(root)
         notes = [f"{each.where} {each.reason}" for each in offered.listing.left_alone[:3]]
+        notes += planned.notes
         if options.plays:
             notes += pull_plays(offered, root, dry_run=options.dry_run)
         return Transfer(

@@ -13,13 +13,13 @@ from spade_envs.ids import EnvId
 from spade_envs.sharing.local import Holdings, files_of, without_tombstone
 from spade_envs.sharing.names import SAME_NAMES, Renaming, renamed
 from spade_envs.sharing.offered import Offered, look
-from spade_envs.sharing.outcome import Outcome, Progress, Transfer, in_order
+from spade_envs.sharing.outcome import Kind, Outcome, Progress, Transfer, in_order
 from spade_envs.sharing.plays import push_plays
 from spade_envs.sharing.remotes import Moved, Remote, open_remote
 from spade_envs.sharing.remotes.protocol import LOST
 from spade_envs.sharing.transfer import JOBS, Reader, again, at_once
 from spade_envs.sharing.wanted import EVERYTHING, Wanted
-from spade_envs.sharing.withdrawals import if_you_agree
+from spade_envs.sharing.withdrawals import GONE, if_you_agree
 from spade_envs.store import EnvStore
 from spade_envs.store.catalog import render
 from spade_envs.store.files import read_file
@@ -38,7 +38,7 @@ from spade_envs.store.layout import (
 )
 from spade_envs.store.plays import PlayReader
 from spade_envs.trust.incoming import Refused, check_files
-from spade_envs.trust.seen import Offer, note_offers
+from spade_envs.trust.seen import Offer, check_rights, note_offers
 from spade_envs.types import Record
 
 _TRIES = 6
@@ -147,6 +147,9 @@ class _Push:
         plans, burials, outcomes = self._planned()
         outcomes = [self._with_signature(each) for each in outcomes]
         remote, dry_run = self._offered.remote, self._options.dry_run
+        if plans or burials:
+            remote.check_rights()  # of a dry run, too: it foretells
+            check_rights()
         progress(0, len(plans))
         for done, (_, outcome) in enumerate(at_once(plans, self._give, self._options.jobs)):
             outcomes.append(outcome)
@@ -202,6 +205,8 @@ class _Push:
     def _chosen(self, records: Sequence[Record]) -> list[Record]:
         wanted, name = self._options.wanted, self._options.renaming.name
         cells = PlayReader(self._store.root).cells() if wanted.success is not None else {}
+        if wanted.success is not None and not cells:
+            self.notes.append(f"nothing was played in {self._store.root} yet; see calibrate")
         found = wanted.choose(records, cells)
         if name and len({EnvId.parse(record.id).name for record in found}) > 1:
             raise ConfigError("--as names one environment; choose one, or use --namespace")
@@ -213,12 +218,15 @@ class _Push:
         if record.withdrawn is not None:
             if same is not None and self._lines[same].withdrawn is None:
                 return replace(plan, target=same)
-            return Outcome("withdrawn", text, "", record.digest, "was withdrawn, so it stays here")
+            named = self._options.wanted.names(text, record.digest)
+            note = "was withdrawn, so it stays here" + ("; name another version" if named else "")
+            kind: Kind = "refused" if named else "withdrawn"
+            return Outcome(kind, text, "", record.digest, note)
         if same is not None:
             place = str(same)
             if self._lines[same].withdrawn is not None:
                 mend = if_you_agree(self._store.root, text, "withdrawn at the remote")
-                note = f"was withdrawn there; {mend}"
+                note = f"{GONE}; {mend}"
                 return Outcome("kept", text, place, record.digest, note)
             if same != plan.target:
                 return Outcome("same", text, place, record.digest, f"is there as {place}")

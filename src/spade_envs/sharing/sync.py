@@ -8,6 +8,7 @@ from spade_envs.sharing.outcome import Outcome, Progress, Transfer, in_order
 from spade_envs.sharing.pull import PullOptions, pull_from
 from spade_envs.sharing.push import PushOptions, push_to
 from spade_envs.sharing.remotes import open_remote
+from spade_envs.sharing.withdrawals import GONE
 from spade_envs.store import EnvStore
 
 PULL, PUSH = PullOptions(), PushOptions()
@@ -41,9 +42,21 @@ def sync(
     with open_remote(url) as remote:
         pulled = pull_from(remote, store, pull_options, progress)
         if not (pull_options.dry_run and push_options.dry_run):
-            return Synced(pulled, push_to(remote, store, push_options, progress))
+            pushed = push_to(remote, store, push_options, progress)
+            return Synced(pulled, replace(pushed, outcomes=_told_once(pushed, pulled)))
         gone = frozenset(each.placed for each in pulled.of("withdrawn") if each.placed)
         foretold = push_to(remote, store, replace(push_options, withdrawn=gone), progress)
         taken = [Outcome("same", each.placed, each.id, each.digest) for each in pulled.of("new")]
-        outcomes = in_order([*foretold.outcomes, *taken])
+        outcomes = in_order([*_told_once(foretold, pulled), *taken])
         return Synced(pulled, replace(foretold, outcomes=outcomes))
+
+
+def _told_once(pushed: Transfer, pulled: Transfer) -> tuple[Outcome, ...]:
+    """Return what became of a push, without the mends that the pull has told already."""
+    told = {(each.id, each.placed) for each in pulled.of("kept") if each.note.startswith(GONE)}
+    return tuple(
+        replace(each, note=f"{GONE}, as told above")
+        if each.kind == "kept" and (each.placed, each.id) in told and each.note.startswith(GONE)
+        else each
+        for each in pushed.outcomes
+    )

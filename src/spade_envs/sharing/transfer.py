@@ -75,18 +75,23 @@ def again(act: Callable[[], T]) -> T:
 
 
 def at_once(keys: Iterable[K], act: Callable[[K], T], jobs: int) -> Iterator[tuple[K, T]]:
-    """Yield what `act` gives for each key, `jobs` at once; few wait, however many there are."""
-    todo = iter(keys)
-    with ThreadPoolExecutor(jobs, thread_name_prefix="transfer") as pool:
-        running: dict[Future[T], K] = {}
-        try:
-            while True:
-                for key in islice(todo, 2 * jobs - len(running)):
-                    running[pool.submit(act, key)] = key
-                if not running:
-                    return
-                for done in wait(running, return_when=FIRST_COMPLETED).done:
-                    yield running.pop(done), done.result()
-        finally:
-            for future in running:
-                future.cancel()
+    """Yield what `act` gives for each key, `jobs` at once; few wait, however many there are.
+
+    What fails waits for what is under way; an interrupt does not.
+    """
+    todo, running = iter(keys), dict[Future[T], K]()
+    pool = ThreadPoolExecutor(jobs, thread_name_prefix="transfer")
+    waits = True
+    try:
+        while True:
+            for key in islice(todo, 2 * jobs - len(running)):
+                running[pool.submit(act, key)] = key
+            if not running:
+                return
+            for done in wait(running, return_when=FIRST_COMPLETED).done:
+                yield running.pop(done), done.result()
+    except KeyboardInterrupt:
+        waits = False
+        raise
+    finally:
+        pool.shutdown(wait=waits, cancel_futures=True)

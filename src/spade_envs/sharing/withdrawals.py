@@ -16,6 +16,8 @@ from spade_envs.store.publish import bury
 from spade_envs.store.read import clean_line
 from spade_envs.trust.origin import noted_for, origins_of, public_address
 
+GONE = "was withdrawn there"
+
 
 def follow(root: Path, offered: Offered, plan: Plan, *, dry_run: bool) -> Outcome:
     """Withdraw here what was withdrawn at the remote that it came from; else only tell.
@@ -27,11 +29,11 @@ def follow(root: Path, offered: Offered, plan: Plan, *, dry_run: bool) -> Outcom
     address = public_address(offered.remote.label)
     came = [each for each in origins_of(plan.digest) if each.remote == address]
     if not any(each.id == target for each in noted_for(root, came)):
-        note = f"was withdrawn there ({reason}); {if_you_agree(root, target, reason)}"
+        note = f"{GONE} ({reason}); {if_you_agree(root, target, reason)}"
         return Outcome("kept", source, target, plan.digest, note)
     if not dry_run:
         bury(root, plan.target, f"{reason} (as at {address})")
-    return Outcome("withdrawn", source, target, plan.digest, f"was withdrawn there: {reason}")
+    return Outcome("withdrawn", source, target, plan.digest, f"{GONE}: {reason}")
 
 
 def if_you_agree(root: Path, env_id: str, reason: str) -> str:

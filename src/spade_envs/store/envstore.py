@@ -22,6 +22,7 @@ from spade_envs.store.gc import sweep_staging
 from spade_envs.store.insertion import is_large
 from spade_envs.store.lookup import find
 from spade_envs.store.read import Version, check_report, read_source, read_tombstone, read_version
+from spade_envs.store.room import check_room
 from spade_envs.types import EnvSource, Interface, Json, Record, Rejection, Report
 
 if TYPE_CHECKING:
@@ -67,7 +68,7 @@ def planned_store(where: str | os.PathLike[str] | None = None) -> EnvStore:
         ConfigError: the folder holds something else.
     """
     root = default_path() if where is None else Path(where).expanduser().absolute()
-    layout.check_room(root)
+    check_room(root)
     return EnvStore(root)
 
 

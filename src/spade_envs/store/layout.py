@@ -64,33 +64,19 @@ def create_store(root: Path) -> None:
         except (FileNotFoundError, NotADirectoryError, FileExistsError) as error:
             raise storage_error(error, "made", root, other="another folder") from error
     if not (root / MARKER).exists():
-        _check_empty(root)
+        check_empty(root)
         for name, data in EXTRAS.items():
             publish_file(root, root / name, data)
         publish_file(root, root / MARKER, marker())
     check_marker(root)
 
 
-def check_room(root: Path) -> None:
-    """Check that `root` is an envstore or that one can be made there; makes nothing.
+def check_empty(root: Path) -> None:
+    """Check that nothing is in a folder but what a store without environments may have.
 
     Raises:
-        ConfigError: `root` holds something else.
-        FormatTooNew: a newer release wrote it.
-        Corrupt: its marker is unreadable.
+        ConfigError: something else is.
     """
-    if (root / MARKER).exists():
-        check_marker(root)
-    elif root.is_dir():
-        _check_empty(root)
-    elif os.path.lexists(root):
-        raise ConfigError(f"{root} is no folder; name a new one")
-    above = next((each for each in root.absolute().parents if os.path.lexists(each)), root)
-    if os.path.lexists(above) and not above.is_dir():
-        raise ConfigError(f"{root} cannot be made: {above} is no folder; name another place")
-
-
-def _check_empty(root: Path) -> None:
     if any(path.name not in (".staging", ".git", *EXTRAS) for path in root.iterdir()):
         raise ConfigError(f"{root} is not an envstore and not empty; name a new folder")
 

@@ -10,6 +10,7 @@ from spade_envs.errors import StorageError
 
 _SPACE = "free some space there, then do the same again: nothing is half-written"
 _RIGHTS = "give yourself the right to write there, or name {other}"
+NO_RIGHTS = "give yourself the right to do so, or name a place of your own"
 _NAME = "name {other}"
 _GONE = "see that the disk or shared folder is mounted, then do the same again"
 _BROKEN = "do the same again; if it stays so, copy the store to another disk and run: spade-envs "

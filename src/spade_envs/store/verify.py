@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -146,8 +147,8 @@ def _version(root: Path, env_id: EnvId, deep: bool, gates: Gates) -> Iterator[Pr
         yield Problem("manifest", f"{path}/{layout.MANIFEST}", unknown_gates(version_of))
     elif gates and version_of not in gates and not (root / path / layout.TOMBSTONE).exists():
         message = (
-            f"certified by version {version_of} of the gates, not by {' or '.join(gates)}; "
-            f"spade-envs import {env_id} --store {root} certifies it anew"
+            f"certified by version {version_of} of the gates, not by {' or '.join(gates)}; certify "
+            f"it anew with: spade-envs import {env_id} --store {shlex.quote(str(root))}"
         )
         yield Problem("report", f"{path}/{layout.REPORT}", message, "note")
     yield from _report(root, path, manifest, deep, gates)

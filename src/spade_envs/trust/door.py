@@ -40,8 +40,8 @@ def admit(checked: Checked, settings: Settings) -> Admitted | Refused:
         signed = f"allow its signer with: {signer_command(env_id)}"
         unsigned = "ask its maker to sign it (spade-envs sign) and to push it again"
         mend = (
-            f"{signed if checked.signature is not None else unsigned}, or set "
-            f"require_signatures = false in {settings_path()}"
+            f"{settings_path()} has require_signatures = true; set that to false, or "
+            f"{signed if checked.signature is not None else unsigned}"
         )
         return Refused(str(env_id), verdict.reason, mend)
     return Admitted(remark=verdict.reason)

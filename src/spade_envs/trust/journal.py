@@ -6,6 +6,7 @@ are only ever added; a torn one is passed over.
 
 from __future__ import annotations
 
+import errno
 import os
 import threading
 from collections.abc import Mapping, Sequence
@@ -42,11 +43,28 @@ def append(name: str, notes: Sequence[msgspec.Struct]) -> None:
     try:
         _add(path, lines)
     except OSError as error:
-        raise _failed(
-            error,
-            f"{path} cannot be written ({error}), and what is pulled must be noted there; free "
-            "space, or set XDG_STATE_HOME to a folder of your own",
-        ) from None
+        raise _unwritten(error, path) from None
+
+
+def check_rights(name: str) -> None:
+    """Check that notes could be added to a file; makes nothing.
+
+    Raises:
+        StorageError: they could not.
+    """
+    path = state_folder() / name
+    place = next(each for each in (path, *path.parents) if os.path.lexists(each))
+    if not os.access(place, os.W_OK):
+        denied = PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(place))
+        raise _unwritten(denied, path)
+
+
+def _unwritten(error: OSError, path: Path) -> StorageError:
+    return _failed(
+        error,
+        f"{path} cannot be written ({error}), and what is exchanged must be noted there; free "
+        "space, or set XDG_STATE_HOME to a folder of your own",
+    )
 
 
 def _failed(error: OSError, text: str) -> StorageError:

@@ -98,6 +98,15 @@ def _rolled_back(offered: list[Offer], known: dict[str, _Seen]) -> dict[EnvId, R
     return refused
 
 
+def check_rights() -> None:
+    """Check that offers could be noted, before anything is moved that must be.
+
+    Raises:
+        StorageError: they could not.
+    """
+    journal.check_rights(FILE)
+
+
 def note_offers(remote: str, offers: Iterable[Offer]) -> None:
     """Note what a remote offers, to hold it to that later. Call it for what was taken.
 

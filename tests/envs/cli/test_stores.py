@@ -40,3 +40,15 @@ def test_a_name_as_pull_takes_it_is_told_as_an_id(tmp_path):
     ):
         code, _, told = run("play", ref, cwd=tmp_path)
         assert (code, f"write it like '{env_id}'" in told) == (2, True)
+
+
+def test_a_variable_that_names_no_store_is_told(tmp_path, monkeypatch):
+    monkeypatch.setenv("SPADE_ENVSTORE", str(tmp_path / "mispelt"))
+    code, _, told = run("list", cwd=tmp_path)
+    assert (code, f"$SPADE_ENVSTORE is {tmp_path}/mispelt, where no envstore is" in told) == (
+        0,
+        True,
+    )
+    for command in (["trust", "check"], ["sign", "--key", __file__]):
+        code, _, told = run(*command, cwd=tmp_path)
+        assert (code, "is not an envstore: there is no such folder" in told) == (2, True)

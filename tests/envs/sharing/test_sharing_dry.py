@@ -1,6 +1,8 @@
 """Dry runs do nothing and foretell what is done; what fails leaves nothing behind."""
 
 import json
+import os
+import re
 import shlex
 
 import pytest
@@ -8,7 +10,7 @@ from click.testing import CliRunner
 
 from envs.store.kit import add
 from spade_envs.cli.main import cli
-from spade_envs.errors import ConfigError, NotFound, StoreError
+from spade_envs.errors import ConfigError, NotFound, StorageError, StoreError
 from spade_envs.sharing import push
 from spade_envs.store import open_store
 from spade_envs.store.plays import Plays, PlayWriter
@@ -76,7 +78,7 @@ def foretold_and_done(*arguments):
     for each in runs:
         (transfer,) = [value for key, value in json.loads(each.stdout).items() if key != "dry_run"]
         rows = [
-            {**row, "note": row["note"].partition(" (kept in")[0]}
+            {**row, "note": re.sub(r" \(kept in .*?\)", "", row["note"])}
             for row in transfer["environments"]
         ]
         told.append((rows, transfer["notes"], each.exit_code))
@@ -207,12 +209,145 @@ def test_a_remote_that_is_a_file_costs_an_install_that_remote_alone(team, tmp_pa
 
 def test_a_store_below_a_file_is_refused_by_the_dry_run_too(team, tmp_path, stores):
     (tmp_path / "file").write_text("")
+    (tmp_path / "dangling").symlink_to(tmp_path / "gone")
+    for name in ("file", "dangling", "gone/../file"):
+        place = tmp_path / name / "x"
+        for words in (
+            ("pull", team, "--store", place),
+            ("sync", team, "--store", place),
+            ("push", place, "--store", stores[0].root),
+            ("pull", place, "--store", stores[1].root),
+            ("list", "--store", place),
+        ):
+            for more in ((), ("--dry-run",)) if words[0] != "list" else ((),):
+                error = run(*words, *more).exception
+                assert isinstance(error, ConfigError), (words, more, error)
+                above = os.path.normpath(place.parent)
+                assert f"cannot be there: {above} is no folder; name another place" in str(error)
+
+
+@pytest.fixture
+def barred(tmp_path, monkeypatch):
+    """Give a folder that may not be entered or written to, whoever runs the tests."""
+    (tmp_path / "barred").mkdir()
+    asked = os.access
+    monkeypatch.setattr(
+        "os.access", lambda path, *a, **k: path != tmp_path / "barred" and asked(path, *a, **k)
+    )
+    return tmp_path / "barred"
+
+
+def test_what_may_not_be_entered_is_told_with_the_mend(team, stores, barred):
+    for words in (
+        ("pull", team, "--store", barred / "s"),
+        ("pull", barred / "r", "--store", stores[1].root),
+        ("push", barred / "r", "--store", stores[0].root),
+        ("list", "--store", barred / "s"),
+    ):
+        error = run(*words).exception
+        assert isinstance(error, StorageError)
+        assert f"{barred} may not be entered; give yourself the right" in str(error)
+
+
+def test_dry_runs_foretell_where_nothing_may_be_made(team, stores, tmp_path, monkeypatch):
+    (tmp_path / "fixed").mkdir()
+    asked = os.access
+    monkeypatch.setattr(
+        "os.access",
+        lambda path, mode, **k: (
+            not (path == tmp_path / "fixed" and mode & os.W_OK) and asked(path, mode, **k)
+        ),
+    )
+    for words in (
+        ("pull", team, "--store", tmp_path / "fixed/s"),
+        ("push", tmp_path / "fixed/r", "--store", stores[0].root),
+        ("push", tmp_path / "fixed", "--store", stores[0].root),
+        ("pull", team, "--store", tmp_path / "fixed"),
+    ):
+        for more in ((), ("--dry-run",)):
+            error = run(*words, *more).exception
+            assert isinstance(error, StorageError), (words, more)
+            assert "give yourself the right" in str(error)
+    assert list((tmp_path / "fixed").iterdir()) == []
+
+
+def test_a_push_that_cannot_be_noted_moves_nothing(team, stores, tmp_path, monkeypatch):
+    add(stores[0], 2, name="chess")
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "file"))
+    monkeypatch.setattr("os.access", lambda path, *_, **__: path != tmp_path / "file")
     for more in ((), ("--dry-run",)):
-        error = run("pull", team, "--store", tmp_path / "file/x", *more).exception
-        assert isinstance(error, ConfigError)
-        assert f"{tmp_path}/file is no folder; name another place" in str(error)
-    error = run("push", tmp_path / "file/x", "--store", stores[0].root).exception
-    assert "cannot be made: Not a directory; name another folder" in str(error)
+        done = run("push", team, "--store", stores[0].root, *more)
+        assert "must be noted there" in str(done.exception)
+    assert not (team / "envs/chess").exists()
+
+
+def test_a_pull_of_what_was_withdrawn_leaves_no_store(team, stores, tmp_path):
+    stores[0].withdraw("maze", "wrong")
+    push(str(team), stores[0])
+    for words in (("pull", team, "maze"), ("pull", team), ("sync", team)):
+        assert run(*words, "--store", tmp_path / "new").exit_code == 0
+        assert not (tmp_path / "new").exists()
+    assert run("pull", team, "maze@0", "--store", tmp_path / "new").exit_code == 1
+    assert not (tmp_path / "new").exists()
+
+
+def test_ledgers_of_plays_alone_make_a_store(team, stores, tmp_path):
+    maze = stores[0].records()[0]
+    PlayWriter(stores[0].root, "run").append([Plays(digest=maze.digest, plays=4, successes=2)])
+    stores[0].withdraw("maze", "wrong")
+    assert run("push", team, "--plays", "--store", stores[0].root).exit_code == 0
+    assert run("pull", team, "--plays", "--store", tmp_path / "new").exit_code == 0
+    assert open_store(tmp_path / "new").records() == []
+    assert len(list((tmp_path / "new/ledger").iterdir())) == 1
+
+
+def test_a_withdrawn_version_that_is_to_be_pushed_is_a_problem_and_one_of_many_is_not(
+    stores, tmp_path, monkeypatch
+):
+    monkeypatch.setenv("COLUMNS", "300")
+    maze = add(stores[0], 1, name="maze")
+    add(stores[0], 2, name="chess")
+    stores[0].withdraw("maze", "wrong")
+    for ref, code in (("maze@0", 1), (maze.digest, 1), ("maze", 0)):
+        done = run("push", tmp_path / "team", ref, "--store", stores[0].root)
+        assert done.exit_code == code, (ref, done.output)
+        assert ("name another version" in done.output) == bool(code)
+    assert run("push", tmp_path / "team", "--store", stores[0].root).exit_code == 0
+
+
+def test_commands_are_on_lines_of_their_own_and_told_once(team, stores, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    alice, bob, _ = stores
+    add(bob, 1, name="maze")
+    alice.withdraw("maze", "it's wrong")
+    push(str(team), alice)
+    for more in ((), ("--dry-run",)):
+        done = run("sync", team, "--store", bob.root, *more)
+        where = f"--store {shlex.quote(str(bob.root))}"
+        command = f"""  spade-envs withdraw spade/maze-v0 {where} --reason 'it'"'"'s wrong'"""
+        assert done.output.splitlines().count(command) == 1
+        assert done.output.count("spade-envs withdraw") == 1
+        assert "as told above" in done.output
+
+
+def test_an_install_says_where_it_took_things_from(team, stores, tmp_path):
+    lock = tmp_path / "envstore.lock"
+    assert run("lock", "--out", lock, "--store", stores[0].root).exit_code == 0
+    words = ("install", "-r", lock, "--remote", tmp_path / "nowhere", "--remote", team)
+    foretold = run(*words, "--dry-run", "--store", tmp_path / "new")
+    assert f"would install from {team}: 1 new" in foretold.output
+    assert not (tmp_path / "new").exists()
+    done = run(*words, "--store", tmp_path / "new")
+    assert f"install from {team}: 1 new" in done.output
+    assert [each.id for each in open_store(tmp_path / "new").records()] == ["spade/maze-v0"]
+
+
+def test_a_range_of_success_without_plays_is_told(team, stores):
+    for way, store in (("pull", stores[1]), ("push", stores[0])):
+        done = run(way, team, "--success", "0.2..0.8", "--store", store.root)
+        assert done.exit_code == 0
+        assert ("no plays are noted" in done.output) or ("nothing was played" in done.output)
 
 
 def test_a_dry_run_foretells_a_store_that_cannot_be_written(team, stores, monkeypatch):

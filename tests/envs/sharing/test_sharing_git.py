@@ -8,6 +8,7 @@ import pytest
 from envs.store.kit import add
 from spade_envs.errors import NotFound, RemoteError
 from spade_envs.sharing import pull, push
+from spade_envs.sharing.push import PushOptions
 from spade_envs.sharing.remotes import git as module
 from spade_envs.sharing.remotes import open_remote
 from spade_envs.trust.incoming import Limits
@@ -246,3 +247,25 @@ def test_a_git_that_is_killed_while_it_reads_is_started_anew_and_refuses_nothing
     monkeypatch.setattr(module.GitRemote, "_read", read)
     done = pull(str(repository), bob)
     assert (len(killed), [each.kind for each in done.outcomes]) == (2, ["new"] * 3)
+
+
+def test_a_branch_that_is_not_there_is_told_with_those_that_are(repository, stores):
+    alice, bob, _ = stores
+    with pytest.raises(NotFound, match=r"remote\.git \(the repository has no branch yet\)"):
+        pull(str(repository), bob)
+    add(alice, 1, name="maze")
+    push(f"{repository}#stable", alice)
+    with pytest.raises(NotFound, match=r"#spare \(.* has no 'spare'; its branches are stable\)"):
+        pull(f"{repository}#spare", bob)
+
+
+def test_a_dry_run_foretells_that_a_tag_is_not_pushed_to(repository, stores, tmp_path):
+    alice, *_ = stores
+    add(alice, 1, name="maze")
+    push(str(repository), alice)
+    git("tag", "v1", "HEAD", cwd=clone(repository, tmp_path))
+    git("push", "--quiet", "origin", "v1", cwd=tmp_path / "work")
+    add(alice, 2, name="chess")
+    for dry_run in (True, False):
+        with pytest.raises(RemoteError, match="is no branch"):
+            push(f"{repository}#v1", alice, PushOptions(dry_run=dry_run))

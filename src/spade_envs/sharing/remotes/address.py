@@ -140,8 +140,9 @@ def _git(text: str) -> Address:
 def _local(text: str) -> Address:
     plain, _, _ = text.partition("#")
     path = Path(os.path.expanduser(plain))
-    bare = (path / "HEAD").is_file() and (path / "objects").is_dir()
-    if bare or (path.suffix == ".git" and not (path / "ENVSTORE.json").exists()):
+    # Asked of `os.path`, to which what may not be entered is not there.
+    bare = os.path.isfile(path / "HEAD") and os.path.isdir(path / "objects")
+    if bare or (path.suffix == ".git" and not os.path.lexists(path / "ENVSTORE.json")):
         return _git(text)
     return Address(Kind.FOLDER, _absolute(text))
 

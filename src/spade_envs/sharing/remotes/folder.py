@@ -17,6 +17,7 @@ from spade_envs.sharing.remotes.protocol import TooLong, Unreadable
 from spade_envs.store import open_store
 from spade_envs.store.files import publish_file, publish_folder, read_file, replace_file
 from spade_envs.store.layout import CATALOG, INDEX, create_store
+from spade_envs.store.room import check_rights, check_way
 from spade_envs.trust.incoming import Entry, Limits
 from spade_envs.trust.paths import LEFT_ALONE
 
@@ -30,11 +31,14 @@ def open_folder_remote(address: Address) -> Iterator[FolderRemote]:
     """Give a folder as a remote.
 
     Raises:
+        ConfigError: it lies where no folder can be.
         NotFound: something else than a folder is there.
+        StorageError: it may not be entered.
     """
     root = Path(address.url)
+    check_way(root)
     if os.path.lexists(root) and not root.is_dir():
-        raise NotFound(f"{root} is no folder; name the folder of a store, or a new one")
+        raise NotFound(f"{root} is no folder; name the folder of a store")
     yield FolderRemote(root)
 
 
@@ -43,7 +47,7 @@ class FolderRemote:
 
     def __init__(self, root: Path) -> None:
         self.root, self.label, self.written = root, str(root), str(root)
-        self.known_as = self.label
+        self.known_as, self.absent = self.label, ""
 
     def entries(self) -> Sequence[Entry]:
         """Return every file, links as such; what is never shared is left out."""
@@ -65,6 +69,10 @@ class FolderRemote:
         except OSError as error:
             kind = Unreadable if error.errno in _OF_ONE_FILE else RemoteError
             raise kind(str(error)) from None
+
+    def check_rights(self) -> None:
+        """See that something may be written there."""
+        check_rights(self.root)
 
     def add(self, folder: str, files: Mapping[str, bytes]) -> bool:
         """Publish a version, at once."""

@@ -51,6 +51,7 @@ class GitRemote:
     def __init__(self, git: Git, address: Address) -> None:
         self._git, self.label, self._wanted = git, address.label, address.revision
         self.written, self.known_as = address.written, address.known_as
+        self.absent = ""
         self._lock = threading.Lock()
         self._mine = f"refs/spade/{uuid.uuid4().hex}"
         self._branch, self._tip = "", ""
@@ -111,6 +112,11 @@ class GitRemote:
             raise RemoteError("cut short")
         return data[:-1]
 
+    def check_rights(self) -> None:
+        """See that a branch is named; whether it may be pushed to shows only when it is."""
+        if self._tip and not self._branch:
+            raise RemoteError(f"{self.label}#{self._wanted} is no branch, so nothing is pushed")
+
     def add(self, folder: str, files: Mapping[str, bytes]) -> bool:
         """Put a version's files into the commit that is being made."""
         with self._lock:
@@ -159,6 +165,7 @@ class GitRemote:
         refs = {name: what for what, tab, name in (line.partition("\t") for line in said) if tab}
         self._branch, source = _chosen(self._wanted, said, refs)
         self._git.fit(sha256=any(len(what) == 64 and " " not in what for what in refs.values()))
+        self.absent = "" if source else _why_not(self._wanted, refs)
         if not source:
             self._tip = ""
             return ()
@@ -189,8 +196,7 @@ class GitRemote:
         if not _SAFE.fullmatch(path):
             raise RemoteError(f"{path!r} cannot be a path of a store")
         if self._writer is None:
-            if self._tip and not self._branch:
-                raise RemoteError(f"{self.label}#{self._wanted} is no branch, so nothing is pushed")
+            self.check_rights()
             self._writer = self._git.start("fast-import", "--quiet", "--done", "--force")
             self._changes = []
         mark = len(self._changes) + 1
@@ -242,6 +248,15 @@ class GitRemote:
         if (self._git.folder / "HEAD").exists():
             for ref in (self._mine, f"{self._mine}-new"):
                 self._git.run("update-ref", "-d", ref, check=False)
+
+
+def _why_not(wanted: str, refs: Mapping[str, str]) -> str:
+    """Return why nothing was found to fetch."""
+    heads = sorted(ref.removeprefix("refs/heads/") for ref in refs if ref.startswith("refs/heads/"))
+    if not heads:
+        return "the repository has no branch yet"
+    there = ", ".join(heads[:5]) + (", ..." if len(heads) > 5 else "")
+    return f"the repository has no {wanted!r}; its branches are {there}"
 
 
 def _chosen(wanted: str, said: Sequence[str], refs: Mapping[str, str]) -> tuple[str, str]:

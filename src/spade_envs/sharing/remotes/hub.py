@@ -41,7 +41,7 @@ class HubRemote:
         self._name = address.url.removeprefix("hf://datasets/")
         self._wanted = address.revision or None
         self.label, self.written = address.label, address.written
-        self.known_as = address.known_as
+        self.known_as, self.absent = address.known_as, ""
         self._lock = threading.Lock()
         self._commit: str | None = None
         self._exists = False
@@ -91,6 +91,9 @@ class HubRemote:
         if len(data) > max_bytes:
             raise TooLong(f"{path} at {self.label} has more than {max_bytes} bytes")
         return data
+
+    def check_rights(self) -> None:
+        """Tell nothing: what may be written shows only when it is."""
 
     def add(self, folder: str, files: Mapping[str, bytes]) -> bool:
         """Put a version's files into the commit that is being made."""

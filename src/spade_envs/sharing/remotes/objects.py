@@ -47,7 +47,7 @@ class ObjectRemote:
     def __init__(self, system: Any, root: str, address: Address) -> None:
         self._system, self._root, self._url = system, root, address.url
         self.label, self.written = address.label, address.written
-        self.known_as = address.known_as
+        self.known_as, self.absent = address.known_as, ""
 
     def entries(self) -> Sequence[Entry]:
         """Return every object below the root."""
@@ -70,6 +70,9 @@ class ObjectRemote:
         if len(data) > max_bytes:
             raise TooLong(f"{path} at {self.label} has more than {max_bytes} bytes")
         return bytes(data)
+
+    def check_rights(self) -> None:
+        """Tell nothing: what may be written shows only when it is."""
 
     def add(self, folder: str, files: Mapping[str, bytes]) -> bool:
         """Write a version's files one by one, the manifest last; equal ones stay."""

@@ -45,6 +45,8 @@ class Remote(Protocol):
     """What this machine's notes on its past are kept under: the label, and the branch if named."""
     written: str
     """Address that leads there again, with its kind and revision; holds no password or token."""
+    absent: str
+    """Why nothing was listed, where more is known than that; else empty."""
 
     def entries(self) -> Sequence[Entry]:
         """Return every file there, as the remote lists it now; nothing if there is no store yet."""
@@ -57,6 +59,14 @@ class Remote(Protocol):
             FileNotFoundError: there is no such file.
             TooLong: it has more than `max_bytes` bytes.
             Unreadable: it is there, and may not be read.
+        """
+        ...
+
+    def check_rights(self) -> None:
+        """See that something could be written, as far as that can be told without writing.
+
+        Raises:
+            StorageError: nothing may be written into the folder.
         """
         ...
 

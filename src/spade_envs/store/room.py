@@ -1,0 +1,69 @@
+"""Whether a store is somewhere or could be made there, told before anything is written."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from spade_envs.errors import ConfigError, StorageError
+from spade_envs.store.files import told
+from spade_envs.store.layout import MARKER, check_empty, check_marker
+from spade_envs.store.trouble import NO_RIGHTS
+
+
+def check_room(root: Path) -> None:
+    """Check that `root` is an envstore or that one can be made there; makes nothing.
+
+    Raises:
+        ConfigError: `root` holds something else, or lies where no folder can be.
+        FormatTooNew: a newer release wrote it.
+        Corrupt: its marker is unreadable.
+        StorageError: it may not be looked into, or nothing may be made where it would be.
+    """
+    check_way(root)
+    with told("read", root):
+        if (root / MARKER).exists():
+            check_marker(root)
+            return
+        if root.is_dir():
+            check_empty(root)
+        elif os.path.lexists(root):
+            raise ConfigError(f"{root} is no folder; name a new one")
+    check_rights(root)
+
+
+def check_way(root: Path) -> None:
+    """Check that a folder is at `root` or could be, by what it would lie in.
+
+    Raises:
+        ConfigError: something on the way is no folder.
+        StorageError: something on the way may not be entered.
+    """
+    above = _above(root)
+    if not above.is_dir():
+        raise ConfigError(f"{root} cannot be there: {above} is no folder; name another place")
+    if not os.access(above, os.X_OK):
+        raise StorageError(f"{root} cannot be reached: {above} may not be entered; {NO_RIGHTS}")
+
+
+def check_rights(root: Path) -> None:
+    """Check that something may be written into `root`, or that `root` may be made.
+
+    Raises:
+        StorageError: it may not.
+    """
+    if os.path.lexists(root):
+        if not os.access(root, os.W_OK | os.X_OK):
+            raise StorageError(f"{root} cannot be written: Permission denied; {NO_RIGHTS}")
+    elif not os.access(above := _above(root), os.W_OK | os.X_OK):
+        raise StorageError(
+            f"{root} cannot be made: nothing may be written into {above}; {NO_RIGHTS}"
+        )
+
+
+def _above(root: Path) -> Path:
+    """Return the nearest folder above that is there, or what is there instead of one."""
+    path = root.absolute()
+    if ".." in path.parts:
+        path = Path(os.path.normpath(path))
+    return next(each for each in path.parents if os.path.lexists(each))
