@@ -63,7 +63,8 @@ def open_model(spec: str, *, model: str | None = None, **server: Any) -> Policy:
     else:
         given["stream"] = False
     if given and not spec.startswith(_SERVERS):
-        option = next(key for key, value in server.items() if value)
+        said = (key for key, value in server.items() if value is not None and value is not False)
+        option = next(said)  # 0 is said, too
         raise click.UsageError(
             f"--{option.replace('_', '-')} is about servers, and {spec} is none: leave it out"
         )

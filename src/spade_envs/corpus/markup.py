@@ -86,5 +86,12 @@ class _Page(HTMLParser):
         elif not self._silent:
             self.pieces.append(data if self._pre else _BLANKS.sub(" ", data.replace("\n", " ")))
 
+    def parse_marked_section(self, i: int, report: bool = True) -> int:
+        """Take a section of an unknown kind, such as `<![x[`, for a comment, as browsers do."""
+        try:
+            return super().parse_marked_section(i, report)
+        except AssertionError:  # Python's own word for it, where it does not do so itself
+            return self.parse_bogus_comment(i)
+
     def _only_in_body(self) -> bool:
         return bool(self._silent) and self._silent[-1] == "svg"

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from spade_envs.api.calls import MAX_CALLS, call, calls, parse_calls
+from spade_envs.api.calls import MAX_CALLS, ToolCall, call, calls, parse_calls
 from spade_envs.gates.lane import Job
 from spade_envs.gates.policies import script, tokens, vocabulary
 from spade_envs.gates.subject import Subject
@@ -41,15 +41,21 @@ class Result:
 def results(trace: Trace) -> Iterator[tuple[int, Result]]:
     """Yield the position of the action, and each call that it holds with its result."""
     for index, (action, got) in enumerate(trace.steps):
-        found = [item for item in parse_calls(action) if item.error is None and item.name]
+        found = parse_calls(action)
         told = got.info.get("tool_results")
         if isinstance(told, list):
-            if len(told) == len(found):
-                for item, entry in zip(found, told, strict=True):
-                    content = str(entry.get("content", "")) if isinstance(entry, dict) else ""
+            if len(told) != len(found):  # a foreign class that answers only what it could read
+                found = [item for item in found if _readable(item)]
+            for item, entry in zip(found, told, strict=True) if len(told) == len(found) else ():
+                content = str(entry.get("content", "")) if isinstance(entry, dict) else ""
+                if _readable(item):
                     yield index, Result(item.name, item.arguments, content)
-        elif found and got.fault is None:
+        elif found and _readable(found[0]) and got.fault is None:
             yield index, Result(found[0].name, found[0].arguments, got.observation)
+
+
+def _readable(item: ToolCall) -> bool:
+    return item.error is None and bool(item.name)
 
 
 def one_call_a_turn(interface: Interface) -> bool:

@@ -71,10 +71,25 @@ def _missing(subject: Subject, names: Sequence[str]) -> Result | None:
     """Return a call of the reference to a tool that is not there: it wins without any."""
     for level in subject.levels if subject.has_reference else ():
         for trace in subject.references(level, subject.seeds[:TOOL_SEEDS]):
-            for _, result in results(trace):
-                if result.name not in names:
+            known = {*names, *_offered(trace)}
+            for index, result in results(trace):
+                if result.name not in known and not _told_of(trace, index, result):
                     return result
     return None
+
+
+def _offered(trace: Trace) -> set[str]:
+    """Return the tools of one episode, which in the published shape may differ by seed or level."""
+    tools = trace.start.info.get("tools")
+    rows = [tool for tool in tools if isinstance(tool, dict)] if isinstance(tools, list) else []
+    functions = [row["function"] for row in rows if isinstance(row.get("function"), dict)]
+    return {str(function.get("name")) for function in functions}
+
+
+def _told_of(trace: Trace, index: int, result: Result) -> bool:
+    """Whether a call works of which the agent has read before, as of a tool that is unlocked."""
+    shown = [trace.start.observation, *(got.observation for _, got in trace.steps[:index])]
+    return not result.failed and any(result.name in text for text in shown)
 
 
 @dataclass

@@ -164,6 +164,7 @@ def test_a_budget_ends_a_run_well(tmp_path):
         (["--count", "1"], "name a model with --model"),
         (["--model", "nano"], "--count, --max-attempts or --budget"),
         (["--model", "nano", "--count", "1", "--timeout", "5"], "--timeout is about servers"),
+        (["--model", "nano", "--count", "1", "--retries", "0"], "--retries is about servers"),
         (["--model", "nano", "--count", "1", "--budget", "days=1"], "tokens=N"),
         (["--model", "nano", "--count", "1", "--budget", "usd=1"], "needs the price"),
         (["--model", "nano", "--count", "1", "--price", "1"], "in=0.15,out=0.6"),

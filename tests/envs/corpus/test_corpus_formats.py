@@ -223,3 +223,8 @@ def test_a_file_name_that_is_not_utf8_is_escaped(tmp_path):
         file.write("The harbour office keeps a ledger of berths. " * 40)
     corpus = open_corpus(tmp_path)
     assert corpus.passage(0).source == "odd\\udcff.txt"
+
+
+@pytest.mark.parametrize("section", ["<![x[ y ]]>", "<![1[>", "<![ >", "<![[>"])
+def test_a_section_of_an_unknown_kind_is_a_comment(section):
+    assert html_text(f"<p>one</p>{section}<p>two</p>", "f")[1] == "one\n\ntwo"

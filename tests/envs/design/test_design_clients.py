@@ -1,3 +1,5 @@
+import json
+
 import pytest
 
 from spade_envs.design.clients import CompletionRequest, Policy, complete_all, open_policy
@@ -63,6 +65,13 @@ def test_scripts_that_cannot_be_read(tmp_path, line):
     (tmp_path / "s.jsonl").write_text(line)
     with pytest.raises(ConfigError, match=r"s\.jsonl:1"):
         ScriptedPolicy.from_file(tmp_path / "s.jsonl")
+
+
+def test_a_line_separator_inside_a_text_ends_no_line_of_a_script(tmp_path):
+    text = "one\u2028two\x85three"
+    (tmp_path / "s.jsonl").write_text(json.dumps(text, ensure_ascii=False) + "\n", "utf-8")
+    designer = ScriptedPolicy.from_file(tmp_path / "s.jsonl")
+    assert designer.complete(CHAT, seed=0, max_tokens=1, temperature=0).text == text
 
 
 def test_registry(monkeypatch):

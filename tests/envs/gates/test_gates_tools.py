@@ -145,13 +145,62 @@ def test_a_tool_that_can_never_succeed_fails(code, why):
     [
         (parcels('call("find_parcel"', 'call("look_up"'), "look_up"),
         (STOCK.replace('"name": "count"', '"name": "tally"'), "tally"),
+        (
+            parcels('call("find_parcel"', '"<tool_call>{oops</tool_call>" + call("look_up"'),
+            "look_up",
+        ),
     ],
-    ids=["ours", "published"],
+    ids=["ours", "published", "beside a call that cannot be read"],
 )
 def test_a_reference_that_calls_a_tool_that_is_not_there_fails(code, name):
     finding = judge(code, tools_work)
     assert finding.outcome == "fail"
     assert f"the reference calls {name!r}, which is no tool (tools: " in finding.message
+
+
+TALLY = """        return str(self._state[part])
+
+    def tool_tally(self, part: str) -> str:
+        return str(self._state[part])
+"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "called"),
+    [
+        (
+            '        return f"{self._messages[0]}',
+            "        if seed is not None and seed % 2:\n"
+            '            self._tools["tally"] = self._tools.pop("count")\n'
+            '        return f"{self._messages[0]}',
+            '("count" if "count" in self._tools else "tally")',
+        ),
+        (
+            "        return str(self._state[part])\n",
+            '        self._tools["tally"] = self._tools["count"]\n'
+            '        return f"{self._state[part]}; tally is unlocked"\n',
+            '("count" if name == "bolts" else "tally")',
+        ),
+    ],
+    ids=["by seed", "unlocked"],
+)
+def test_tools_of_an_episode_are_there_although_the_class_lists_others(old, new, called):
+    assert old in STOCK
+    code = STOCK.replace(old, new)
+    body = "        return str(self._state[part])\n"
+    method = TALLY if body in code else TALLY.removeprefix(body)
+    code = (
+        code.replace(body, method)
+        if body in code
+        else code.replace("\n    def tool_put", method + "\n    def tool_put")
+    )
+    code = code.replace(
+        '{"name": "count", "arguments": {"part": "%s"}}',
+        '{"name": "%s", "arguments": {"part": "%s"}}',
+    )
+    code = code.replace("*(look % name for", f"*(look % ({called}, name) for")
+    finding = judge(code, tools_work)
+    assert (finding.outcome, finding.message) == ("pass", "all 2 tools work")
 
 
 def test_a_tool_that_needs_an_earlier_step_is_alive():

@@ -33,7 +33,7 @@ class ScriptedPolicy:
             ConfigError: no such file, or a line of another shape.
         """
         try:
-            lines = Path(path).read_text(encoding="utf-8").splitlines()
+            lines = Path(path).read_text(encoding="utf-8").split("\n")  # JSON has other line ends
         except (OSError, UnicodeDecodeError) as error:
             raise ConfigError(f"cannot read the script {path}: {error}") from error
         script = [_item(line, f"{path}:{n}") for n, line in enumerate(lines, 1) if line.strip()]
