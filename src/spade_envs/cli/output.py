@@ -36,13 +36,21 @@ __all__ = [
 
 
 def echo_json(value: Any) -> None:
-    """Print a value as JSON to stdout; dataclasses become objects."""
-    click.echo(json.dumps(value, indent=2, ensure_ascii=True, default=_plain))
+    """Print a value as JSON to stdout; dataclasses become objects, and NaN and infinity null."""
+    click.echo(_as_json(value, indent=2))
 
 
 def echo_json_line(value: Any) -> None:
-    """Print a value as one line of JSON to stdout."""
-    click.echo(json.dumps(value, ensure_ascii=True, default=_plain))
+    """Print a value as one line of JSON to stdout; NaN and infinity become null."""
+    click.echo(_as_json(value))
+
+
+def _as_json(value: Any, indent: int | None = None) -> str:
+    try:
+        return json.dumps(value, indent=indent, default=_plain, allow_nan=False)
+    except ValueError:  # JSON has no such numbers, though Python reads and writes them
+        plain = json.loads(json.dumps(value, default=_plain), parse_constant=lambda name: None)
+        return json.dumps(plain, indent=indent)
 
 
 def _plain(value: Any) -> Any:

@@ -1,6 +1,8 @@
+import json
+
 import pytest
 
-from spade_envs.cli.output import clean, print_table
+from spade_envs.cli.output import clean, echo_json, echo_json_line, print_table
 
 
 @pytest.mark.parametrize(
@@ -71,3 +73,10 @@ def test_an_id_that_is_wider_than_the_terminal_is_folded_and_nothing_is_lost(cap
     lines = capsys.readouterr().out.splitlines()
     assert max(map(len, lines)) <= 40
     assert "".join(line[:33].strip() for line in lines[3:]) == LONG_ID
+
+
+@pytest.mark.parametrize("echo", [echo_json, echo_json_line])
+def test_numbers_that_json_has_not_become_null(capsys, echo):
+    echo({"metadata": [float("nan"), {"x": float("-inf"), "y": "NaN"}], "n": 2.5})
+    found = json.loads(capsys.readouterr().out, parse_constant=lambda name: pytest.fail(name))
+    assert found == {"metadata": [None, {"x": None, "y": "NaN"}], "n": 2.5}
