@@ -64,6 +64,24 @@ def test_held_out_programs_are_certified_once_and_read_again(tmp_path):
     assert [env.digest for env in found] == [records[0].digest]
 
 
+@pytest.mark.parametrize(
+    "noted",
+    [
+        "{",
+        "[]",
+        '{"asked": {}}',
+        '{"asked": {}, "envs": [{"digest": "d", "group": "g"}]}',
+        '{"asked": {}, "envs": [{"digest": "d", "levels": "two", "group": "g"}]}',
+        '{"asked": {}, "envs": [{"digest": "d", "levels": 0, "group": "g"}]}',
+    ],
+)
+def test_a_damaged_note_of_what_is_held_out_is_named(noted, tmp_path):
+    file = open_store(tmp_path / "held", create=True).root / "heldout.json"
+    file.write_text(noted)
+    with pytest.raises(ConfigError, match=r"heldout\.json is damaged.*put it back"):
+        write_heldout(tmp_path / "held", count=3, seed=11, setting="games")
+
+
 @pytest.mark.parametrize(("setting", "number"), [("games", 12), ("tools", 6), ("mixed", 18)])
 def test_held_out_families_are_those_that_can_be_learnt(tmp_path, monkeypatch, setting, number):
     asked = []
@@ -144,6 +162,36 @@ def test_the_view_shows_the_last_numbers_and_the_time_left():
     assert "37.5%" in text
     assert "held-out success" in text
     assert "50.0%" in text
+
+
+def test_without_a_terminal_each_update_is_a_line(capsys):
+    config = resolve("quickstart", settings=["run.updates=2"])
+    progress = Progress(Path("somewhere"), config, shown=False, lines=True)
+    trained = {"train/learning_rate": 1e-3}
+    progress.show(0, {"agent/success": 0.25, "eval/success": 0.5, **trained})
+    progress.show(1, {"agent/success": 0.375, "agent/regret": -0.125, **trained})
+    progress.show(2, {"designer/score": 0.5, **trained})  # designs that waited for their scores
+    progress.show(3, {"eval/success": 0.75})
+    assert capsys.readouterr().err.splitlines() == [
+        "update 1 of 2: success 0.25, held-out 0.50",
+        "update 2 of 2: success 0.38, regret -0.12",
+        "update 3",
+        "last evaluation: held-out 0.75",
+    ]
+
+
+def test_lines_that_nobody_reads_end_no_training(monkeypatch):
+    said = []
+
+    def closed(*words, **named):
+        said.append(words)
+        raise BrokenPipeError(errno.EPIPE, "Broken pipe")
+
+    monkeypatch.setattr("spade_train.cli.progress.click.echo", closed)
+    progress = Progress(Path("somewhere"), None, shown=False, lines=True)
+    for update in range(3):
+        progress.show(update, {"train/learning_rate": 1e-3})
+    assert said == [("update 1",)]
 
 
 @pytest.mark.parametrize(

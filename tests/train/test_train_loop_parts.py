@@ -67,7 +67,13 @@ def test_parents_suit_the_mode(mode, chosen):
     assert parents(memory[-1:], Memory(), mode, "optimization", np.random.default_rng(0)) == ()
     assert facts(memory[2]) == (
         "Won in 50% of the plays without its hint.",
-        "The hint raised the mean return by 0.25.",
+        "The hint raised the share of plays that were won by 25 points.",
+    )
+    assert facts(_seen("hurt", 0.5, regret=-0.1))[1:] == (
+        "The hint lowered the share of plays that were won by 10 points.",
+    )
+    assert facts(_seen("unknown", 0.5, regret=0.0)) == (
+        "Won in 50% of the plays without its hint.",
     )
 
 

@@ -316,3 +316,16 @@ def test_runs_need_no_model_library():
     )
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert run.stdout.strip() == "[]", run.stderr
+
+
+@pytest.mark.parametrize(
+    "line", ['{"update": 0}', '{"update": 0, "kind": 3, "unix_s": 1}', '{"update": 0, "kind": "x"}']
+)
+def test_a_line_that_is_no_event_is_named(line, tmp_path):
+    events = Events(tmp_path / "events.jsonl")
+    events.note("stopped", 0)
+    events.close()
+    with (tmp_path / "events.jsonl").open("a") as file:
+        file.write(f"{line}\n")
+    with pytest.raises(StateError, match="line 2 is no event; cut the file there"):
+        read_events(tmp_path / "events.jsonl")

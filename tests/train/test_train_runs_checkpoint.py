@@ -107,9 +107,12 @@ def test_links_in_a_folder_are_saved_as_what_they_point_to(tmp_path):
 @pytest.mark.parametrize(
     ("damage", "words"),
     [
-        (lambda path: (path / "model").write_bytes(b"weights" * 999), "model is not the file"),
-        (lambda path: (path / "rng").unlink(), "rng is missing"),
-        (lambda path: (path / "extra").write_bytes(b""), "extra is not of this checkpoint"),
+        (
+            lambda path: (path / "model").write_bytes(b"weights" * 999),
+            "model is not the file.*; remove the",
+        ),
+        (lambda path: (path / "rng").unlink(), "rng is missing; remove the folder"),
+        (lambda path: (path / "extra").write_bytes(b""), "extra is not of this checkpoint; remove"),
         (lambda path: (path / "manifest.json").unlink(), "no readable manifest"),
         (lambda path: (path / "manifest.json").write_bytes(b"{"), "no readable manifest"),
         (lambda path: (path / "manifest.json").write_bytes(b"{}"), "changed or torn"),

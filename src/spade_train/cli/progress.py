@@ -1,4 +1,4 @@
-"""A live view of a run on the terminal."""
+"""How far a run is, on stderr: a live view on a terminal, else lines."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
+
+import click
 
 if TYPE_CHECKING:
     from rich.live import Live
@@ -24,12 +26,45 @@ _ROWS = (
     ("tokens", "budget/generated_tokens", "{:,.0f}"),
 )
 
+_WORDS = (
+    ("success", "agent/success"),
+    ("with hint", "agent/success_hinted"),
+    ("regret", "agent/regret"),
+    ("accepted", "designer/acceptance"),
+    ("held-out", "eval/success"),
+)
+
+
+def say(update: str, values: Mapping[str, float]) -> bool:
+    """Print the main numbers of an update in one line; return whether anybody reads it.
+
+    Args:
+        update: names it.
+        values: its metrics.
+    """
+    parts = [f"{word} {values[key]:.2f}" for word, key in _WORDS if key in values]
+    try:
+        click.echo(f"{update}: {', '.join(parts)}" if parts else update, err=True)
+    except OSError:  # a pipe that was closed must not end the training
+        return False
+    return True
+
 
 class Progress:
     """Shows the numbers of the last update on stderr while entered; nothing if not `shown`."""
 
-    def __init__(self, folder: Path, config: Config | None, *, shown: bool) -> None:
-        self._folder, self._shown = folder, shown
+    def __init__(
+        self, folder: Path, config: Config | None, *, shown: bool, lines: bool = False
+    ) -> None:
+        """Take what is to be shown.
+
+        Args:
+            folder: of the run.
+            config: says how many updates there will be; None if that is unknown.
+            shown: whether there is a live view.
+            lines: whether there is a line for each update.
+        """
+        self._folder, self._shown, self._lines = folder, shown, lines
         self._total = config.run.updates if config else 0
         self._seen: dict[str, float] = {}
         self._first: tuple[int, float] | None = None
@@ -40,6 +75,8 @@ class Progress:
         now = time.monotonic()
         self._first = self._first or (update, now)
         self._seen |= values
+        if self._lines:
+            self._lines = say(self._line(update, values), values)
         if not self._shown:
             return
         if self._live is None:  # not before: of several processes only the main one gets here
@@ -56,6 +93,13 @@ class Progress:
     def __exit__(self, *_: object) -> None:
         if self._live is not None:
             self._live.stop()
+
+    def _line(self, update: int, values: Mapping[str, float]) -> str:
+        """Return the name of what the numbers are of."""
+        if "train/learning_rate" not in values:
+            return "last evaluation"
+        # What waits for its score at the end is trained in one more update.
+        return f"update {update + 1}" + (f" of {self._total}" if update < self._total else "")
 
     def _table(self, update: int, now: float) -> Table:
         from rich.table import Table

@@ -10,13 +10,6 @@ from pathlib import Path
 import click
 
 _LINE_UPDATES = 5
-_WORDS = (
-    ("success", "agent/success"),
-    ("with hint", "agent/success_hinted"),
-    ("regret", "agent/regret"),
-    ("accepted", "designer/acceptance"),
-    ("held-out", "eval/success"),
-)
 
 
 @click.command("quickstart")
@@ -104,7 +97,8 @@ class _Lines:
 
     def show(self, update: int, values: Mapping[str, float]) -> None:
         """Take the metrics of an update."""
+        from spade_train.cli.progress import say
+
         if not self._shown or update % _LINE_UPDATES:
             return
-        parts = [f"{word} {values[key]:.2f}" for word, key in _WORDS if key in values]
-        click.echo(f"update {update} of at most {self._updates}: {', '.join(parts)}", err=True)
+        self._shown = say(f"update {update} of at most {self._updates}", values)

@@ -57,8 +57,10 @@ def run_command(
     folder = resume or out or _named(config.name if config else "run")
     if not quiet and not open_world().rank:
         click.echo(_doing(config if resume is None else None), err=True)
+    live = sys.stderr.isatty()
+    told = {"shown": not quiet and live, "lines": not quiet and not live}
     try:
-        with Progress(folder, config, shown=not quiet and sys.stderr.isatty()) as progress:
+        with Progress(folder, config, **told) as progress:
             summary = train(config, folder, resume=resume is not None, watch=progress.show)
     except (HealthError, CorpusChanged) as error:
         click.echo(f"stopped: {error}", err=True)

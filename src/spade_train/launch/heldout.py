@@ -9,6 +9,8 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+import msgspec
+
 from spade_envs.design.brief import CHALLENGES, Challenge
 from spade_envs.errors import ConfigError
 from spade_envs.gates import check
@@ -26,6 +28,13 @@ _log = logging.getLogger(__name__)
 _DONE = "heldout.json"
 _TRIES = 5
 """Programs that are written for one place until the gates accept one."""
+
+
+class _Noted(msgspec.Struct, frozen=True):
+    """What is noted of a store that was written for evaluation."""
+
+    asked: dict[str, object]
+    envs: tuple[HeldEnv, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +107,7 @@ def write_heldout(
     store = open_store(folder, create=True)
     done = folder / _DONE
     if done.is_file():
-        if json.loads(done.read_bytes())["asked"] != asked:
+        if _noted(done).asked != asked:
             raise ConfigError(f"{folder} holds other held-out environments; name a new folder")
         return store
     wanted = families or {family.name for family in PLAYED}
@@ -122,9 +131,21 @@ def write_heldout(
 
 
 def _read(store: EnvStore) -> HeldOut:
-    listed = json.loads((store.root / _DONE).read_bytes())["envs"]
-    unique = {each["digest"]: HeldEnv(**each) for each in listed}
+    unique = {each.digest: each for each in _noted(store.root / _DONE).envs}
     return HeldOut(tuple(unique.values()))
+
+
+def _noted(file: Path) -> _Noted:
+    try:
+        noted = msgspec.json.decode(file.read_bytes(), type=_Noted)
+    except (msgspec.DecodeError, msgspec.ValidationError, UnicodeDecodeError) as error:
+        raise ConfigError(
+            f"{file} is damaged ({error}); put it back, or remove it: programs of its own are then "
+            "written anew, and a store is evaluated on whole"
+        ) from None
+    if any(each.levels < 1 for each in noted.envs):
+        raise ConfigError(f"{file} is damaged: an environment has at least one level; put it back")
+    return noted
 
 
 def _places(families: Sequence[Family], count: int) -> Iterator[tuple[Family, Challenge]]:

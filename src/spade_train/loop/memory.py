@@ -82,10 +82,12 @@ def parents(
 
 def facts(each: Remembered) -> tuple[str, ...]:
     """Return what a designer is told of a parent, one line each."""
-    return (
-        f"Won in {each.success:.0%} of the plays without its hint.",
-        f"The hint raised the mean return by {each.regret:.2f}.",
-    )
+    won = f"Won in {each.success:.0%} of the plays without its hint."
+    if not each.regret:  # or it was not measured
+        return (won,)
+    change = "raised" if each.regret > 0 else "lowered"
+    points = f"{abs(each.regret) * 100:.0f}"
+    return won, f"The hint {change} the share of plays that were won by {points} points."
 
 
 def _drawn(

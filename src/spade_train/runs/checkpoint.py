@@ -31,6 +31,7 @@ MANIFEST = "manifest.json"
 _FOLDER = re.compile(r"update-(\d{8,})")
 _PART = re.compile(r"[a-z0-9][a-z0-9_\-.]*")
 _BLOCK = 1 << 20
+_MEND = "remove the folder to go on from the checkpoint before it"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -220,17 +221,16 @@ class Checkpoints:
 
 
 def _read_manifest(path: Path) -> Json:
-    mend = "remove the folder to go on from the checkpoint before it"
     try:
         data = (path / MANIFEST).read_bytes()
         manifest = parse_json(data, str(path / MANIFEST))
     except (OSError, Corrupt) as error:
-        raise StateError(f"{path} has no readable manifest ({error}); {mend}") from None
+        raise StateError(f"{path} has no readable manifest ({error}); {_MEND}") from None
     found = manifest.get("format") if isinstance(manifest, dict) else None
     if isinstance(found, int) and found > FORMAT:
         raise StateError(f"{path} has format {found}; this release reads up to {FORMAT}")
     if found != FORMAT or not seal_holds(data, str(manifest.get("seal"))):
-        raise StateError(f"the manifest of {path} was changed or torn; {mend}")
+        raise StateError(f"the manifest of {path} was changed or torn; {_MEND}")
     return manifest
 
 
@@ -238,13 +238,10 @@ def _verify(path: Path, files: Mapping[str, Json]) -> None:
     found = {name: file for name, file in _walk(path) if name != MANIFEST}
     for name in sorted(found.keys() ^ files.keys()):
         what = "is missing" if name in files else "is not of this checkpoint"
-        raise StateError(f"{path} is damaged: {name} {what}")
+        raise StateError(f"{path} is damaged: {name} {what}; {_MEND}")
     for name, file in found.items():
         if _stamp(file) != files[name]:
-            raise StateError(
-                f"{path} is damaged: {name} is not the file that was saved; "
-                "remove the folder to go on from the checkpoint before it"
-            )
+            raise StateError(f"{path} is damaged: {name} is not the file that was saved; {_MEND}")
 
 
 def _synced(folder: Path) -> dict[str, Json]:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from spade_envs.types import Json
-from spade_train.errors import DataError
+from spade_train.errors import DataError, StateError
 from spade_train.runs.jsonl import JsonLines, read_lines
 
 RESUMED = "resumed"
@@ -108,9 +108,17 @@ def read_events(path: Path) -> tuple[dict[str, Json], ...]:
     """Return the lines of `events.jsonl` so far, each with `kind`, `update` and `unix_s`.
 
     Raises:
-        StateError: a whole line is no record.
+        StateError: a whole line is no event.
     """
-    return tuple(read_lines(path))
+    events = tuple(read_lines(path))
+    for number, event in enumerate(events, 1):
+        if not isinstance(event.get("kind"), str) or not _is_number(event.get("unix_s")):
+            raise StateError(f"{path}: line {number} is no event; cut the file there")
+    return events
+
+
+def _is_number(value: Json) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def effective(events: Iterable[Mapping[str, Json]]) -> tuple[Mapping[str, Json], ...]:
