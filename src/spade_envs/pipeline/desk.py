@@ -94,6 +94,7 @@ class Desk:
         self._plays = PlayReader(store.root)
         self._lock = threading.Lock()  # the memory is asked by the threads that check sources
         self._open: tuple[str, Choices, _Counts] | None = None
+        self._used: dict[int, str] = {}  # of the last choices, by place: some files read slowly
 
     @cached_property
     def settings(self) -> dict[str, Json]:
@@ -117,7 +118,7 @@ class Desk:
         """
         if self._open is None or self._open[0] != task.key:
             choices = Choices(self.store, task.key, keep=self._keep)
-            self._open = task.key, choices, _Counts()
+            self._open, self._used = (task.key, choices, _Counts()), {}
             for each in choices.by_attempt.values():
                 self._open[2].add(each)
         _, choices, counts = self._open
@@ -252,11 +253,21 @@ class Desk:
             for before in range(max(0, attempt - _RECENT), attempt)
             if before in choices.by_attempt
         ]
-        used = [text for place in recent if (text := _text_or_none(task, place)) is not None]
+        used = self._used_before(task, recent)
         if used:
-            likeness += (rows @ self.memory.embed_texts(used).T).max(axis=1)
-        best = int(np.argmin(likeness))
-        return places[best], texts[places[best]]
+            likeness += (rows @ self.memory.embed_texts(list(used.values())).T).max(axis=1)
+        place = places[int(np.argmin(likeness))]
+        self._used = {**used, place: texts[place]}
+        return place, texts[place]
+
+    def _used_before(self, task: Task, places: Sequence[int]) -> dict[int, str]:
+        """Return the texts at places of earlier choices, without those that cannot be read."""
+        found: dict[int, str] = {}
+        for place in places:
+            text = self._used.get(place) or _text_or_none(task, place)
+            if text is not None:
+                found[place] = text
+        return found
 
     def _likeness(self, row: Vectors) -> float:
         assert self.memory is not None

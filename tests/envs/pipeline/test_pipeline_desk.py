@@ -127,6 +127,26 @@ def test_the_passage_least_like_the_store_is_taken(store):
     assert plan.brief(0).passage != passage
 
 
+def test_a_passage_that_was_chosen_is_not_read_again_for_each_choice(store, monkeypatch):
+    corpus, drawn = pydoc(), []
+    draw = type(corpus).draw
+
+    def counted(self, cursor):
+        drawn.append(cursor.position)
+        return draw(self, cursor)
+
+    monkeypatch.setattr(type(corpus), "draw", counted)
+    add(store, 1)
+    plan = Plan(skills=COGNITIVE, corpus=corpus, designer="d", desk=desk_of(store))
+    chosen = [plan.choice(attempt) for attempt in range(6)]
+    assert drawn == list(range(18))
+    drawn.clear()
+    again = Plan(skills=COGNITIVE, corpus=corpus, designer="d", desk=desk_of(store))
+    seventh = again.choice(6)
+    assert drawn == [18, 19, 20, *(choice.position for choice in chosen)]  # looked up after a stop
+    assert plan.choice(6) == seventh
+
+
 def test_good_environments_are_shown_and_bad_ones_named(store):
     good, easy = add(store, 1, word="Good"), add(store, 7, word="Easy")
     play(store, good, 5, hinted_successes=9)
