@@ -324,6 +324,7 @@ def test_every_key_can_be_set_to_what_it_is():
         ),
         ("rollout.engine=vllm-server", "rollout.servers: give base URLs"),
         ("loss.designer_share=2", 'must lie in [0, 1], or be "by-samples"'),
+        ("run.threads=1000000000000", "run.threads: must be <= 4096"),
         ("memory.low=0.9", "memory.low: must not exceed high = 0.85"),
     ],
 )

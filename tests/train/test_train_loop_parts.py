@@ -2,13 +2,21 @@ import numpy as np
 import pytest
 
 from spade_train.batch import Solo
+from spade_train.config import resolve
 from spade_train.config.sources import Memory
+from spade_train.delayed import DelayedDesigns, DueDesign
 from spade_train.errors import StateError
+from spade_train.loop.grade import Scored, graded
 from spade_train.loop.memory import examples, facts, parents, remember, warnings
+from spade_train.loop.outcomes import Outcome
 from spade_train.loop.spread import mine
-from spade_train.loop.state import Remembered, from_bytes
+from spade_train.loop.state import LoopState, Remembered, from_bytes
 from spade_train.loop.transcripts import transcripts
 from spade_train.rollouts.jobs import EpisodeJob
+from spade_train.scores import Score
+from spade_train.tokens import Dialogue
+from spade_train.tokens.dialogue import Segment
+from spade_train.types import DesignSample, EpisodeResult
 from train.loop_fakes import FakeRollouts
 
 
@@ -121,3 +129,28 @@ def test_the_transcript_shows_one_instance_in_both_arms():
     ]
     assert [each["seed"] for each in transcripts(played, "x")] == [1]
     assert not list(transcripts(played, "y"))
+
+
+def test_the_share_of_designs_without_a_token_is_the_agents():
+    config = resolve("quickstart", settings=["loss.designer_share=1.0", "agent.group=environment"])
+    played = {"env": "e", "level": 0, "update": 0, "hinted": False}
+    outcomes = [
+        Outcome(
+            index=place,
+            result=EpisodeResult(**played, seed=place, success=bool(place)),
+            tokens=2,
+            truncated=False,
+            malformed=False,
+        )
+        for place in range(2)
+    ]
+    sample = DesignSample(key="k", brief="b", skill="optimization", update=0, env=None)
+    refused = Scored(DueDesign(sample, ()), None, Score(value=-0.5, reason="refused"))
+    state = LoopState(
+        delayed=DelayedDesigns(delay=0),
+        potential=config.designer.score.potential(),
+        dialogues={"k": Dialogue((Segment((1, 2)),), truncated=True)},
+    )
+    grades = graded(config, state, outcomes, [refused])
+    assert grades.agent == pytest.approx({0: -1.0, 1: 1.0})
+    assert (grades.designer, grades.tokens) == ({"k": 0.0}, 4.0)

@@ -20,7 +20,7 @@ class Run(Section):
     """Updates from one checkpoint to the next."""
     keep_checkpoints: Positive = 2
     """Checkpoints that stay on disk."""
-    threads: Count = 0
+    threads: int = Field(default=0, ge=0, le=4096)
     """Threads of the model's arithmetic; 0 leaves them to the library."""
 
 

@@ -96,10 +96,11 @@ def graded(
     kept = [each for each in designs if each.score.value is not None]
     drafts = _designer(config, kept, len(episodes))
     counts = [each.tokens for each in episodes]
-    counts += [state.dialogues[each.key].sampled_tokens for each in kept]
+    written = [state.dialogues[each.key].sampled_tokens for each in kept]
+    counts += written
     roles = [Role.AGENT] * len(episodes) + [Role.DESIGNER] * len(kept)
     weights = role_weights(
-        counts, roles, shares=_shares(config, len(episodes), len(kept)), per=config.loss.per
+        counts, roles, shares=_shares(config, len(episodes), written), per=config.loss.per
     )
     values = np.concatenate([groups.values, drafts.values]) * weights
     split = len(episodes)
@@ -164,12 +165,13 @@ def _designer(config: Config, designs: Sequence[Scored], episodes: int) -> Advan
     )
 
 
-def _shares(config: Config, episodes: int, designs: int) -> dict[Role, float]:
+def _shares(config: Config, episodes: int, written: Sequence[int]) -> dict[Role, float]:
     share = config.loss.designer_share
     if isinstance(share, float):
-        # With one role alone its share is all there is, be it 0 in the configuration.
-        if not (episodes and designs):
+        # With one role alone its share is all there is, be it 0 in the configuration. Designs
+        # without a token, since their briefs left no room, are not there.
+        if not (episodes and any(written)):
             share = 0.5
         return {Role.DESIGNER: share, Role.AGENT: 1.0 - share}
-    total = max(1, episodes + designs)
-    return {Role.DESIGNER: designs / total, Role.AGENT: episodes / total}
+    total = max(1, episodes + len(written))
+    return {Role.DESIGNER: len(written) / total, Role.AGENT: episodes / total}
