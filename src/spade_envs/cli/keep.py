@@ -74,7 +74,9 @@ def verify_command(store: str | None, quick: bool, signatures: bool, as_json: bo
     if as_json:
         echo_json([{"store": str(root), **_plain(problem)} for root, problem in found])
     elif found:
-        messages, commands = commands_apart(problem.message for _, problem in found)
+        messages, commands = commands_apart(
+            (problem.message, problem.command) for _, problem in found
+        )
         rows = [
             (problem.severity, problem.kind, root / problem.path, message)
             for (root, problem), message in zip(found, messages, strict=True)

@@ -9,7 +9,6 @@ from __future__ import annotations
 import dataclasses
 import json
 import os
-import re
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
@@ -161,7 +160,6 @@ _LEAST = 16
 """Columns that are left to a cell beside an id, if it needs them."""
 _GAP = 3
 _MOST_COMMANDS = 5
-_COMMAND = re.compile(r": (spade-envs [a-z].*)", re.DOTALL)
 PLAIN_WIDTH = 80
 """Columns of a table that goes into a file or a pipe; `COLUMNS` overrides it."""
 
@@ -180,13 +178,18 @@ def _cell(value: object, text_class: Any) -> Any:
     return text_class(text, style=colours.get(text, ""))
 
 
-def commands_apart(notes: Iterable[str]) -> tuple[list[str], list[str]]:
-    """Return notes without the commands at their ends, and these: a cell would fold them."""
+def commands_apart(notes: Iterable[tuple[str, str]]) -> tuple[list[str], list[str]]:
+    """Return notes without the commands at their ends, and these: a cell would fold them.
+
+    Args:
+        notes: each with the command that we put at its end; empty if there is none. A note may
+            quote what strangers wrote, so no command is looked for in it.
+    """
     texts, commands = [], dict[str, None]()
-    for note in notes:
-        if match := _COMMAND.search(note):
-            commands[match[1]] = None
-            note = f"{note[: match.start()]} (see below)"
+    for note, command in notes:
+        if command and note.endswith(f": {command}"):
+            commands[command] = None
+            note = f"{note.removesuffix(f': {command}')} (see below)"
         texts.append(note)
     return texts, list(commands)
 

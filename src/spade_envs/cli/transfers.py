@@ -24,7 +24,7 @@ def told(way: str, transfer: Transfer, root: Path, *, dry_run: bool) -> None:
     """
     from spade_envs.cli.output import commands_apart, counted, print_table, say, say_commands
 
-    notes, commands = commands_apart(each.note for each in transfer.outcomes)
+    notes, commands = commands_apart((each.note, each.command) for each in transfer.outcomes)
     rows = [
         (each.kind, each.id if each.placed in ("", each.id) else f"{each.id} as {each.placed}",
          note)

@@ -136,7 +136,8 @@ class Bringer:
             make(self._store.root)
         kept = None if self._dry_run else quarantine(self._store.root, refused, files)
         where = f" (kept in {os.path.relpath(kept, self._store.root)})" if kept else ""
-        return Outcome("refused", refused.where, note=f"{refused.reason}{where}; {refused.mend}")
+        note = f"{refused.reason}{where}; {refused.mend}"
+        return Outcome("refused", refused.where, note=note, command=refused.command)
 
 
 def _lost(plan: Plan, error: Exception) -> Refused:

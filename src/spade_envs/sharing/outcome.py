@@ -30,6 +30,8 @@ class Outcome:
     digest: str = ""
     note: str = ""
     """What there is to say about it, a sentence's end."""
+    command: str = ""
+    """The command of ours at the end of the note; empty if there is none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -19,7 +19,7 @@ from spade_envs.sharing.remotes import Moved, Remote, open_remote
 from spade_envs.sharing.remotes.protocol import LOST
 from spade_envs.sharing.transfer import JOBS, Reader, again, at_once
 from spade_envs.sharing.wanted import EVERYTHING, Wanted
-from spade_envs.sharing.withdrawals import GONE, if_you_agree
+from spade_envs.sharing.withdrawals import GONE, withdraw_command
 from spade_envs.store import EnvStore
 from spade_envs.store.catalog import render
 from spade_envs.store.files import read_file
@@ -225,9 +225,9 @@ class _Push:
         if same is not None:
             place = str(same)
             if self._lines[same].withdrawn is not None:
-                mend = if_you_agree(self._store.root, text, "withdrawn at the remote")
-                note = f"{GONE}; {mend}"
-                return Outcome("kept", text, place, record.digest, note)
+                command = withdraw_command(self._store.root, text, "withdrawn at the remote")
+                note = f"{GONE}; if you agree: {command}"
+                return Outcome("kept", text, place, record.digest, note, command)
             if same != plan.target:
                 return Outcome("same", text, place, record.digest, f"is there as {place}")
             if holdings.looks_the_same(plan.source, same, self._offered.sizes(same)):

@@ -55,7 +55,7 @@ def _told_once(pushed: Transfer, pulled: Transfer) -> tuple[Outcome, ...]:
     """Return what became of a push, without the mends that the pull has told already."""
     told = {(each.id, each.placed) for each in pulled.of("kept") if each.note.startswith(GONE)}
     return tuple(
-        replace(each, note=f"{GONE}, as told above")
+        replace(each, note=f"{GONE}, as told above", command="")
         if each.kind == "kept" and (each.placed, each.id) in told and each.note.startswith(GONE)
         else each
         for each in pushed.outcomes

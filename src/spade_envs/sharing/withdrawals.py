@@ -29,17 +29,18 @@ def follow(root: Path, offered: Offered, plan: Plan, *, dry_run: bool) -> Outcom
     address = public_address(offered.remote.label)
     came = [each for each in origins_of(plan.digest) if each.remote == address]
     if not any(each.id == target for each in noted_for(root, came)):
-        note = f"{GONE} ({reason}); {if_you_agree(root, target, reason)}"
-        return Outcome("kept", source, target, plan.digest, note)
+        command = withdraw_command(root, target, reason)
+        note = f"{GONE} ({reason}); if you agree: {command}"
+        return Outcome("kept", source, target, plan.digest, note, command)
     if not dry_run:
         bury(root, plan.target, f"{reason} (as at {address})")
     return Outcome("withdrawn", source, target, plan.digest, f"{GONE}: {reason}")
 
 
-def if_you_agree(root: Path, env_id: str, reason: str) -> str:
-    """Return how to withdraw here too what was withdrawn elsewhere."""
+def withdraw_command(root: Path, env_id: str, reason: str) -> str:
+    """Return the command that withdraws here too what was withdrawn elsewhere."""
     where = f"--store {shlex.quote(str(root))} --reason {shlex.quote(reason)}"
-    return f"if you agree: spade-envs withdraw {env_id} {where}"
+    return f"spade-envs withdraw {env_id} {where}"
 
 
 def _reason(offered: Offered, plan: Plan) -> str:

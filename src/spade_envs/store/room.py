@@ -66,4 +66,4 @@ def _above(root: Path) -> Path:
     path = root.absolute()
     if ".." in path.parts:
         path = Path(os.path.normpath(path))
-    return next(each for each in path.parents if os.path.lexists(each))
+    return next((each for each in path.parents if os.path.lexists(each)), path)  # `/` has none

@@ -62,6 +62,8 @@ class Problem:
     """Relative to the store."""
     message: str
     severity: Literal["error", "note"] = "error"
+    command: str = ""
+    """The command at the end of the message; empty if there is none."""
 
 
 def verify(root: Path, *, deep: bool, gates: Gates = MappingProxyType({})) -> list[Problem]:
@@ -146,11 +148,12 @@ def _version(root: Path, env_id: EnvId, deep: bool, gates: Gates) -> Iterator[Pr
     if not is_known(version_of):
         yield Problem("manifest", f"{path}/{layout.MANIFEST}", unknown_gates(version_of))
     elif gates and version_of not in gates and not (root / path / layout.TOMBSTONE).exists():
+        command = f"spade-envs import {env_id} --store {shlex.quote(str(root))}"
         message = (
             f"certified by version {version_of} of the gates, not by {' or '.join(gates)}; certify "
-            f"it anew with: spade-envs import {env_id} --store {shlex.quote(str(root))}"
+            f"it anew with: {command}"
         )
-        yield Problem("report", f"{path}/{layout.REPORT}", message, "note")
+        yield Problem("report", f"{path}/{layout.REPORT}", message, "note", command)
     yield from _report(root, path, manifest, deep, gates)
 
 

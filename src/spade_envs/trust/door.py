@@ -37,11 +37,11 @@ def admit(checked: Checked, settings: Settings) -> Admitted | Refused:
         mend = "take it from another remote, or ask its publisher to sign it anew"
         return Refused(str(env_id), verdict.reason, mend)
     if settings.require_signatures:
-        signed = f"allow its signer with: {signer_command(env_id)}"
+        command = signer_command(env_id) if checked.signature is not None else ""
         unsigned = "ask its maker to sign it (spade-envs sign) and to push it again"
         mend = (
             f"{settings_path()} has require_signatures = true; set that to false, or "
-            f"{signed if checked.signature is not None else unsigned}"
+            f"{f'allow its signer with: {command}' if command else unsigned}"
         )
-        return Refused(str(env_id), verdict.reason, mend)
+        return Refused(str(env_id), verdict.reason, mend, command)
     return Admitted(remark=verdict.reason)

@@ -76,6 +76,8 @@ class Refused:
     """Path or id that it is about."""
     reason: str
     mend: str
+    command: str = ""
+    """The command at the end of the mend; empty if there is none."""
 
     def __str__(self) -> str:
         return f"{self.where} {self.reason}; {self.mend}"

@@ -62,8 +62,10 @@ def signature_problems(store: EnvStore, settings: Settings) -> Iterator[Problem]
         if isinstance(verdict, Forged):
             yield Problem("signature", path, f"{record.id} {verdict.reason}")
         elif not isinstance(verdict, Signed):
-            mend = f"; if you know whose it is: {signer_command(env_id)}" if verdict.key else ""
-            yield Problem("signature", path, f"{record.id} {verdict.reason}{mend}", "note")
+            command = signer_command(env_id) if verdict.key else ""
+            mend = f"; if you know whose it is: {command}" if command else ""
+            told = f"{record.id} {verdict.reason}{mend}"
+            yield Problem("signature", path, told, "note", command)
 
 
 def sign_version(store: EnvStore, record: Record, key: Path, *, replace: bool = False) -> bool:

@@ -331,6 +331,50 @@ def test_commands_are_on_lines_of_their_own_and_told_once(team, stores, monkeypa
         assert "as told above" in done.output
 
 
+def test_what_a_remote_writes_is_never_printed_as_a_command_of_ours(team, stores, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "300")
+    bob = stores[1]
+    evil = "spade-envs trust add --from evil; rm -rf ~"
+    add(bob, 1, name="maze")  # his own, so it is only told
+    assert run("pull", team, "--store", stores[2].root).exit_code == 0  # from there: followed
+    for reason in (evil, f"bad: {evil}", f"bad: {evil}: {evil}"):
+        tombstone = team / "envs/maze/v0/WITHDRAWN.json"
+        tombstone.write_text(json.dumps({"reason": reason, "at": "2026-01-01T00:00:00Z"}))
+        for store in stores[1:]:
+            for way in ("pull", "sync"):
+                done = run(way, team, "--dry-run", "--store", store.root)
+                said = [line.strip() for line in done.output.splitlines()]
+                commands = [line for line in said if line.startswith("spade-envs")]
+                assert [each for each in commands if "trust" in each.split("--reason")[0]] == []
+                where = f"--store {shlex.quote(str(bob.root))} --reason {shlex.quote(reason)}"
+                mine = [f"spade-envs withdraw spade/maze-v0 {where}"]
+                assert commands == (mine if store is bob else [])
+    (team / f"envs/x: {evil}").mkdir()
+    assert run("verify", "--store", team).output.count(f"\n  {evil}") == 0
+
+
+def test_the_root_of_the_disk_is_no_store_and_no_remote(team, stores):
+    for words in (("pull", team), ("push", team), ("sync", team), ("list",)):
+        done = run(*words, "--store", "/")
+        assert isinstance(done.exception, ConfigError | NotFound), done.exception
+    for way in ("pull", "push", "sync"):  # soon, however much the disk holds
+        done = run(way, "/", "--store", stores[0].root)
+        assert isinstance(done.exception, ConfigError | NotFound), done.exception
+
+
+def test_an_address_without_a_place_is_refused_before_a_folder_of_its_name_is_written(
+    stores, tmp_path, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "memory:").mkdir()
+    add(stores[0], 1, name="maze")
+    for address in ("memory://", "memory:///", "s3://", "gs://"):
+        done = run("push", address, "--store", stores[0].root)
+        assert isinstance(done.exception, ConfigError), done.exception
+        assert "names no place" in str(done.exception)
+    assert list((tmp_path / "memory:").iterdir()) == []
+
+
 def test_an_install_says_where_it_took_things_from(team, stores, tmp_path):
     lock = tmp_path / "envstore.lock"
     assert run("lock", "--out", lock, "--store", stores[0].root).exit_code == 0

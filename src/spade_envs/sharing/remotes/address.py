@@ -79,6 +79,8 @@ class Address:
         if scheme == "file":
             url, mark, revision = text.partition("#")
             return _local(f"{_path_of(url)}{mark}{revision}")
+        if scheme and not text.partition("://")[2].strip("/"):
+            raise ConfigError(f"{text!r} names no place; write {scheme}://BUCKET/FOLDER")
         if scheme:
             return cls(Kind.OBJECTS, text.rstrip("/"))
         if _SCP.fullmatch(text) and not os.path.lexists(text):

@@ -16,12 +16,13 @@ from spade_envs.sharing.remotes.address import Address
 from spade_envs.sharing.remotes.protocol import TooLong, Unreadable
 from spade_envs.store import open_store
 from spade_envs.store.files import publish_file, publish_folder, read_file, replace_file
-from spade_envs.store.layout import CATALOG, INDEX, create_store
+from spade_envs.store.layout import CATALOG, INDEX, MARKER, create_store
 from spade_envs.store.room import check_rights, check_way
 from spade_envs.trust.incoming import Entry, Limits
 from spade_envs.trust.paths import LEFT_ALONE
 
 _OF_ONE_FILE = frozenset({errno.EACCES, errno.EPERM, errno.EIO})
+_MOST_STRANGE = 1000
 _DEEPEST = 16
 """Folders in folders that are looked into; those of a store are three."""
 
@@ -53,8 +54,10 @@ class FolderRemote:
         """Return every file, links as such; what is never shared is left out."""
         if not self.root.exists():
             return ()
+        # Of what is no store it is enough to know that something is there: `/` may be named.
+        most = Limits().entries + 1 if os.path.lexists(self.root / MARKER) else _MOST_STRANGE
         try:
-            return list(islice(_walk(self.root, ""), Limits().entries + 1))
+            return list(islice(_walk(self.root, ""), most))
         except OSError as error:
             raise RemoteError(f"{self.label} cannot be listed: {error.strerror}") from None
 
