@@ -10,6 +10,8 @@ _RULE = re.compile(r"^([=\-~^\"'*+#<>:.`_])\1{2,}[ \t]*$")
 _BLANKS = re.compile(r"[ \t\r\f\v]+")
 _TITLE_LINES = 80
 _MAX_TITLE_CHARS = 120
+_IN_VAIN_CHARS, _IN_VAIN = 1 << 20, 4
+"""Characters, or times a page's length, that are searched for the ends of tags that have none."""
 
 _SILENT = frozenset({"script", "style", "noscript", "template", "svg", "head", "nav"})
 _BLOCKS = frozenset(
@@ -37,20 +39,31 @@ def html_text(markup: str, fallback: str) -> tuple[str, str]:
     """Return (title, text) of an HTML page: scripts, styles and navigation left out.
 
     Block elements are set apart by a blank line; `pre` keeps its white space. Broken markup never
-    raises.
+    raises, and costs no more than its length: of a page with tag upon tag that never ends, the rest
+    is taken as it is.
     """
     page = _Page()
-    page.feed(markup)
-    page.close()
+    try:
+        page.feed(markup)
+        page.close()
+    except _Endless as found:
+        page.pieces.append(page.rawdata[found.place :].replace("<", " "))
     lines = "".join(page.pieces).split("\n")
     text = re.sub(r"\n{3,}", "\n\n", "\n".join(line.rstrip() for line in lines)).strip()
     title = _BLANKS.sub(" ", "".join(page.title).replace("\n", " ")).strip()
     return (title or text_title(text, fallback))[:_MAX_TITLE_CHARS], text
 
 
+class _Endless(Exception):
+    def __init__(self, place: int) -> None:
+        super().__init__(place)
+        self.place = place
+
+
 class _Page(HTMLParser):
     def __init__(self) -> None:
         super().__init__(convert_charrefs=True)
+        self._in_vain = 0
         self.pieces: list[str] = []
         self.title: list[str] = []
         self._silent: list[str] = []
@@ -85,6 +98,29 @@ class _Page(HTMLParser):
             self.title.append(data)
         elif not self._silent:
             self.pieces.append(data if self._pre else _BLANKS.sub(" ", data.replace("\n", " ")))
+
+    def parse_starttag(self, i: int) -> int:
+        return self._bounded(i, super().parse_starttag(i))
+
+    def parse_endtag(self, i: int) -> int:
+        return self._bounded(i, super().parse_endtag(i))
+
+    def parse_comment(self, i: int, report: bool = True) -> int:
+        return self._bounded(i, super().parse_comment(i, report))
+
+    def parse_html_declaration(self, i: int) -> int:
+        return self._bounded(i, super().parse_html_declaration(i))
+
+    def parse_pi(self, i: int) -> int:
+        return self._bounded(i, super().parse_pi(i))
+
+    def _bounded(self, i: int, end: int) -> int:
+        """Return where something ends, -1 if nowhere; each of these was looked for to the end."""
+        if end < 0:
+            self._in_vain += len(self.rawdata) - i
+            if self._in_vain > max(_IN_VAIN_CHARS, _IN_VAIN * len(self.rawdata)):
+                raise _Endless(i)
+        return end
 
     def parse_marked_section(self, i: int, report: bool = True) -> int:
         """Take a section of an unknown kind, such as `<![x[`, for a comment, as browsers do."""

@@ -13,6 +13,7 @@ from envs.corpus.corpus_kit import dump, prose, write_rows
 from spade_envs.corpus import corpus as corpus_module
 from spade_envs.corpus import decode, open_corpus, readers
 from spade_envs.corpus.chunking import spans
+from spade_envs.corpus.markup import html_text
 from spade_envs.errors import CorpusError, SpadeError
 
 
@@ -195,3 +196,11 @@ def test_a_long_text_is_cut_with_memory_for_one_passage():
     tracemalloc.stop()
     assert len(found) == 200
     assert peak < 1 << 20
+
+
+@pytest.mark.parametrize("piece", ["<a ", "<!--", "</a", "<?", "<!x", "<![if", "<a b='"])
+def test_tags_that_never_end_cost_no_more_than_their_length(piece):
+    title, text = html_text(f"<h1>Head</h1><p>Body</p>{piece * 200_000}", "page.html")
+    assert title == "page.html"
+    assert text.startswith("Head\n\nBody")
+    assert html_text(f"<p>{'<a ' * 5}x", "y")[1] == "<a <a <a <a <a x"  # few are read as ever
