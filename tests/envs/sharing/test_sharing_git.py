@@ -1,7 +1,9 @@
 """Git repositories: what a hostile one cannot do, and two who push at once."""
 
+import contextlib
 import shutil
 import subprocess
+import threading
 
 import pytest
 
@@ -269,3 +271,33 @@ def test_a_dry_run_foretells_that_a_tag_is_not_pushed_to(repository, stores, tmp
     for dry_run in (True, False):
         with pytest.raises(RemoteError, match="is no branch"):
             push(f"{repository}#v1", alice, PushOptions(dry_run=dry_run))
+
+
+def test_threads_that_an_interrupt_leaves_start_no_git_after_the_end(repository, stores):
+    alice, *_ = stores
+    add(alice, 1, name="maze")
+    push(str(repository), alice)
+    ended = []
+
+    def work(remote, begun):
+        with contextlib.suppress(RemoteError):
+            while True:
+                remote.read("index.jsonl", 1 << 20)
+                begun.set()
+        with pytest.raises(RemoteError, match="not asked any more"):
+            remote.add("envs/chess/v0", {"env.py": b""})
+        ended.append(True)
+
+    for round_ in range(3):
+        begun = threading.Event()
+        with open_remote(str(repository)) as remote:
+            remote.entries()
+            threads = [threading.Thread(target=work, args=(remote, begun)) for _ in range(4)]
+            for each in threads:
+                each.start()
+            assert begun.wait(30)
+        for each in threads:
+            each.join(30)
+        assert ended == [True] * 4 * (round_ + 1)
+        assert remote._reader is None
+        assert remote._writer is None

@@ -52,7 +52,7 @@ class GitRemote:
         self._git, self.label, self._wanted = git, address.label, address.revision
         self.written, self.known_as = address.written, address.known_as
         self.absent = ""
-        self._lock = threading.Lock()
+        self._lock, self._closed = threading.Lock(), False
         self._mine = f"refs/spade/{uuid.uuid4().hex}"
         self._branch, self._tip = "", ""
         self._blobs: dict[str, str] = {}
@@ -84,6 +84,7 @@ class GitRemote:
         if path not in self._blobs:
             raise FileNotFoundError(path)
         with self._lock:
+            self._check_open()
             if self._reader is None:
                 self._reader = self._git.start("cat-file", "--batch")
             try:
@@ -193,6 +194,7 @@ class GitRemote:
     # Writing
 
     def _write(self, path: str, data: bytes) -> None:
+        self._check_open()
         if not _SAFE.fullmatch(path):
             raise RemoteError(f"{path!r} cannot be a path of a store")
         if self._writer is None:
@@ -238,12 +240,21 @@ class GitRemote:
     def _drop(self) -> None:
         for process in (self._writer, self._reader):
             if process is not None:
-                process.kill()
-                process.communicate()
-        self._writer = self._reader = None
+                process.kill()  # so that a thread that waits for it lets the lock go
+        with self._lock:
+            for process in (self._writer, self._reader):
+                if process is not None:
+                    process.kill()
+                    process.communicate()
+            self._writer = self._reader = None
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise RemoteError(f"{self.label} is not asked any more")
 
     def close(self) -> None:
-        """End git's processes, and forget what was begun."""
+        """End git's processes, and forget what was begun; an interrupt leaves threads at work."""
+        self._closed = True
         self._drop()
         if (self._git.folder / "HEAD").exists():
             for ref in (self._mine, f"{self._mine}-new"):
