@@ -17,8 +17,9 @@ from spade_train.cli.progress import Progress
 from spade_train.config import resolve
 from spade_train.engines import Sampled
 from spade_train.launch.auditor import PolicyClient, audited
+from spade_train.launch.folder import open_folder
 from spade_train.launch.heldout import open_heldout, write_heldout
-from spade_train.launch.run import _pool
+from spade_train.launch.run import _in_turn, _pool
 from spade_train.launch.signals import Interrupts
 from spade_train.launch.summary import summarise
 from spade_train.runs import Events, Metrics
@@ -265,3 +266,42 @@ def test_the_policy_remarks_on_sources_and_its_tokens_are_counted():
     assert engine.forgotten == [request.key for request in engine.requests]
     long = CompletionRequest(messages=(Message("user", "x" * 9000),), seed=0)
     assert isinstance(client.complete_many([long])[0], ClientError)
+
+
+class _Main:
+    """The main process of two; what it tells the other is kept."""
+
+    rank = 0
+
+    def __init__(self):
+        self.told = []
+
+    def gather(self, value):
+        self.told.append(value)
+        return [value, None]
+
+
+@pytest.mark.parametrize("error", [ConfigError("wrong"), OSError(errno.ENOSPC, "full")])
+def test_the_others_are_told_that_the_main_process_cannot_go_on(error):
+    world = _Main()
+
+    def fails():
+        raise error
+
+    with pytest.raises(type(error)):
+        _in_turn(world, fails)
+    assert world.told == [False]
+    assert _in_turn(world, lambda: 7) == 7
+    assert world.told == [False, True]
+
+
+def test_the_others_are_told_that_a_folder_cannot_be_opened(tmp_path, monkeypatch):
+    world = _Main()
+
+    def full(path, config):
+        raise OSError(errno.ENOSPC, "full")
+
+    monkeypatch.setattr("spade_train.launch.folder.RunDir.create", full)
+    with pytest.raises(OSError, match="full"):
+        open_folder(tmp_path / "run", resolve("quickstart"), resume=False, world=world)
+    assert world.told == [None]

@@ -40,7 +40,7 @@ def open_folder(config: Config | None, path: Path, world: World, *, resume: bool
     """
     run: RunDir | None = None
     checkpoint: Checkpoint | None = None
-    failure: SpadeError | None = None
+    failure: SpadeError | OSError | None = None
     if world.rank == 0:
         try:
             if resume:
@@ -49,7 +49,7 @@ def open_folder(config: Config | None, path: Path, world: World, *, resume: bool
                 run = RunDir.create(path, config)
             else:
                 raise ConfigError("a new run needs a configuration")
-        except SpadeError as error:
+        except (SpadeError, OSError) as error:
             failure = error
     told = world.gather(
         [run.run, checkpoint.update if checkpoint else 0, run.config.model_dump_json()]

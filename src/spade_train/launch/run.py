@@ -191,7 +191,7 @@ def _in_turn(world: World, make: Callable[[], T]) -> T:
     if world.rank == 0:
         try:
             made = make()
-        except SpadeError:
+        except (SpadeError, OSError):
             world.gather(False)
             raise
         world.gather(True)

@@ -186,7 +186,10 @@ class Shelf:
                 for name in (_CODE, _NOTE)
             )
         except FileNotFoundError:
-            raise NotFound(f"no environment of this run has the digest {digest}") from None
+            raise NotFound(
+                f"no environment of this run has the digest {digest}: neither its stores nor "
+                f"{self._quick}; put back what was removed from the run's folder"
+            ) from None
         where = str(self._quick / folder)
         known = parse_json(note, where)
         try:
