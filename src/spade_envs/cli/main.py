@@ -14,7 +14,7 @@ import select
 import sys
 import threading
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NoReturn
 
 import click
 
@@ -79,6 +79,11 @@ _COMMANDS: Mapping[str, tuple[str, str]] = {
 }
 
 
+def _interrupted() -> NoReturn:
+    click.echo("\ninterrupted", err=True)
+    sys.exit(INTERRUPTED)
+
+
 class _Commands(click.Group):
     """A group that imports a command's module only when that command runs."""
 
@@ -92,13 +97,19 @@ class _Commands(click.Group):
         command = getattr(module, f"{cmd_name}_command")
         return command if isinstance(command, click.Command) else None
 
+    def make_context(self, *args: Any, **extra: Any) -> click.Context:
+        """Read the command line; click itself would end an interrupt with 1."""
+        try:
+            return super().make_context(*args, **extra)
+        except KeyboardInterrupt:
+            _interrupted()
+
     def invoke(self, ctx: click.Context) -> Any:
         """Run a command; click itself would end an interrupt with 1."""
         try:
             return super().invoke(ctx)
         except KeyboardInterrupt:
-            click.echo("\ninterrupted", err=True)
-            sys.exit(INTERRUPTED)
+            _interrupted()
         except BrokenPipeError as error:  # click itself would end with 1, which says another thing
             if not (gone := _unread()):
                 click.echo(f"error: a program that this one started has ended: {error}", err=True)

@@ -22,7 +22,13 @@ F = TypeVar("F", bound=Callable[..., Any])
 def store_option(command: F) -> F:
     """Add `--store DIR`."""
     text = "Envstore to use. [default: $SPADE_ENVSTORE, ./envstore, or your data directory]"
-    return click.option("--store", metavar="DIR", help=text)(command)
+    return click.option("--store", metavar="DIR", help=text, callback=_named)(command)
+
+
+def _named(ctx: click.Context, param: click.Parameter, store: str | None) -> str | None:
+    if store == "":  # of a variable that is not set, and not the folder one is in
+        raise click.BadParameter("it is empty; name a folder, or leave it out", ctx, param)
+    return store
 
 
 def json_option(command: F) -> F:

@@ -169,7 +169,9 @@ class _Push:
             lines = [line for _, line in sorted(self._lines.items())]
             remote.replace(INDEX, encode(lines))
             remote.replace(CATALOG, render(lines))
-        remote.finish(_message([*changed, *(each for each in outcomes if each.note == _SIGNED)]))
+        signed = [each for each in outcomes if each.note == _SIGNED]
+        if changed or signed or self.notes:
+            remote.finish(_message([*changed, *signed]))
         note_offers(remote.known_as, self._now_there(outcomes))
         return outcomes
 

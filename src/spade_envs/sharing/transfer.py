@@ -19,6 +19,7 @@ K = TypeVar("K")
 JOBS = 8
 _TRIES = 3
 _PAUSE_S = 0.2
+_GRACE_S = 1.0
 
 
 class Reader:
@@ -77,7 +78,7 @@ def again(act: Callable[[], T]) -> T:
 def at_once(keys: Iterable[K], act: Callable[[K], T], jobs: int) -> Iterator[tuple[K, T]]:
     """Yield what `act` gives for each key, `jobs` at once; few wait, however many there are.
 
-    What fails waits for what is under way; an interrupt does not.
+    What fails waits for what is under way; an interrupt does so for a second only.
     """
     todo, running = iter(keys), dict[Future[T], K]()
     pool = ThreadPoolExecutor(jobs, thread_name_prefix="transfer")
@@ -92,6 +93,9 @@ def at_once(keys: Iterable[K], act: Callable[[K], T], jobs: int) -> Iterator[tup
                 yield running.pop(done), done.result()
     except KeyboardInterrupt:
         waits = False
+        for future in running:
+            future.cancel()
+        wait(running, timeout=_GRACE_S)  # most are placed by then, and known to the index
         raise
     finally:
         pool.shutdown(wait=waits, cancel_futures=True)

@@ -52,3 +52,10 @@ def test_a_variable_that_names_no_store_is_told(tmp_path, monkeypatch):
     for command in (["trust", "check"], ["sign", "--key", __file__]):
         code, _, told = run(*command, cwd=tmp_path)
         assert (code, "is not an envstore: there is no such folder" in told) == (2, True)
+
+
+def test_an_empty_name_of_a_store_is_not_the_folder_one_is_in(tmp_path):
+    for command in (["list"], ["pull", "elsewhere"], ["add", "x.py"]):
+        code, _, told = run(*command, "--store", "", cwd=tmp_path)
+        assert (code, "it is empty; name a folder" in told) == (2, True)
+    assert list(tmp_path.iterdir()) == []

@@ -399,3 +399,9 @@ def test_a_dry_run_foretells_a_store_that_cannot_be_written(team, stores, monkey
     done = run("pull", team, "--dry-run", "--store", stores[1].root)
     assert isinstance(done.exception, StoreError)
     assert "is read-only" in str(done.exception)
+
+
+def test_a_push_of_nothing_new_writes_nothing(team, stores, monkeypatch):
+    monkeypatch.setattr("spade_envs.store.envstore.EnvStore.refresh", lambda self: 1 / 0)
+    done = run("push", team, "--store", stores[0].root)
+    assert (done.exit_code, "1 same" in done.output) == (0, True)

@@ -1,6 +1,7 @@
 """Many transfers at once: all are done, few wait, and an interrupt waits for none."""
 
 import threading
+import time
 
 import pytest
 
@@ -52,3 +53,17 @@ def test_an_interrupt_does_not():
         assert any(each.name.startswith("transfer") for each in threading.enumerate())
     finally:
         hangs.set()
+
+
+def test_what_is_nearly_done_at_an_interrupt_is_waited_for():
+    placed = []
+
+    def act(key):
+        if key == 1:
+            raise KeyboardInterrupt
+        time.sleep(0.1)
+        placed.append(key)
+
+    with pytest.raises(KeyboardInterrupt):
+        list(at_once([0, 1, 2, 3], act, 2))
+    assert 0 in placed
