@@ -166,7 +166,7 @@ def register_discovered() -> int:
     count = 0
     try:
         places: tuple[Path, ...] = discover()
-        if named and Path(named).expanduser().absolute() not in places:
+        if named and Path(os.path.expanduser(named)).absolute() not in places:
             logger.warning("%s names %s, which is not an envstore yet", ENV_VARIABLE, named)
     except (SpadeError, OSError, RuntimeError) as error:
         logger.warning("no envstore is registered: %s", error)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -62,11 +63,14 @@ def doctor_command(as_json: bool) -> None:
         ]
         print_table("Isolation", ("layer", "state", "required", "note"), rows)
         print_table("Extras", ("extra", "installed"), [(k, _told(v)) for k, v in extras.items()])
-        known = {path.resolve() for path in discover()}
+        known = {os.path.realpath(path) for path in discover()}
         print_table(
             "Stores",
             ("store", "path", "state"),
-            [(n, p, "there" if p and p.resolve() in known else "none") for n, p in stores.items()],
+            [
+                (n, p, "there" if p and os.path.realpath(p) in known else "none")
+                for n, p in stores.items()
+            ],
         )
         if _same(*stores.values()):
             click.echo("default and starter store are the same; name your own with --store")
@@ -76,7 +80,9 @@ def doctor_command(as_json: bool) -> None:
 
 
 def _same(one: Path | None, other: Path | None) -> bool:
-    return one is not None and other is not None and one.resolve() == other.resolve()
+    return (
+        one is not None and other is not None and os.path.realpath(one) == os.path.realpath(other)
+    )
 
 
 def _required(layer: LayerStatus) -> str:

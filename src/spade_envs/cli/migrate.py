@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 
 import click
@@ -26,7 +27,7 @@ def migrate_command(dry_run: bool, store: str | None, as_json: bool) -> None:
     from spade_envs.store import default_path
     from spade_envs.store.migrate import migrate
 
-    root = default_path() if store is None else Path(store).expanduser().absolute()
+    root = default_path() if store is None else Path(os.path.expanduser(store)).absolute()
     done = migrate(root, dry_run=dry_run)
     if as_json:
         echo_json(done)

@@ -120,7 +120,7 @@ def _refuse_starter(store: str | None) -> None:
     starter = starter_path()
     if store is None and not os.environ.get(ENV_VARIABLE) and starter is not None:
         default = default_path()
-        if default.resolve() == starter.resolve():
+        if os.path.realpath(default) == os.path.realpath(starter):
             raise ConfigError(
                 f"{default} is the starter store of this checkout; name a store of your own with "
                 "--store, or this one if you mean it"
@@ -138,7 +138,7 @@ def existing_store(store: str | None) -> EnvStore:
     from spade_envs.store import default_path, open_store
     from spade_envs.store.room import check_way
 
-    root = default_path() if store is None else Path(store).expanduser()
+    root = default_path() if store is None else Path(os.path.expanduser(store))
     check_way(root)
     if not os.path.lexists(root):
         raise NotFound(f"{root} is not an envstore: there is no such folder")
@@ -151,16 +151,11 @@ def readable_stores(store: str | None) -> list[EnvStore]:
     Raises:
         NotFound: the store named, or any store at all, is missing.
     """
-    from spade_envs.cli.output import say
-    from spade_envs.store import default_path, discover, open_store
-    from spade_envs.store.discovery import ENV_VARIABLE
+    from spade_envs.store import discover, open_store
 
     if store is not None:
         return [existing_store(store)]
     found = [open_store(path) for path in discover()]
-    named = os.environ.get(ENV_VARIABLE)
-    if named and found and default_path().resolve() not in [each.root.resolve() for each in found]:
-        say(f"note: ${ENV_VARIABLE} is {named}, where no envstore is yet; it is passed over")
     if not found:
         raise NotFound("there is no envstore; name one with --store, or run spade-envs generate")
     return found
@@ -174,7 +169,11 @@ def plays_root(opened: EnvStore, store: str | None) -> Path:
     from spade_envs.store import starter_path
 
     starter = starter_path()
-    if store is None and starter is not None and opened.root.resolve() == starter.resolve():
+    if (
+        store is None
+        and starter is not None
+        and os.path.realpath(opened.root) == os.path.realpath(starter)
+    ):
         return writable_store(None).root
     return opened.root
 

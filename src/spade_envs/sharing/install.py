@@ -3,9 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 
-from spade_envs.errors import Corrupt, FormatTooNew, NotFound, RemoteError
+from spade_envs.errors import (
+    ConfigError,
+    Corrupt,
+    FormatTooNew,
+    MissingExtra,
+    NotFound,
+    RemoteError,
+)
 from spade_envs.ids import EnvId
 from spade_envs.sharing.bring import Bringer
 from spade_envs.sharing.local import is_made
@@ -133,7 +141,11 @@ def _from(
     """Add what became of each to `outcomes`, as it comes; gives how many bytes moved."""
     if not wanted:
         return 0
-    with open_remote(url) as remote:
+    with ExitStack() as stack:
+        try:
+            remote = stack.enter_context(open_remote(url))
+        except (ConfigError, MissingExtra) as error:  # it costs this remote alone
+            raise RemoteError(str(error)) from None
         reader = Reader(remote, options.jobs)
         offered = look(remote, reader, must_exist=True)
         plans = _found(offered, wanted)

@@ -69,6 +69,7 @@ def push_plays(offered: Offered, root: Path, remote: Remote, *, dry_run: bool = 
             notes.append(f"{path} there cannot be read, so it stays")
             continue
         if _grown(there, here):
+            remote.check_rights()  # of a dry run, too: it foretells
             if not dry_run:
                 remote.replace(path, here)
             notes.append(f"{path}: {here.count(10) - there.count(10)} new lines")

@@ -148,8 +148,7 @@ class _Push:
         outcomes = [self._with_signature(each) for each in outcomes]
         remote, dry_run = self._offered.remote, self._options.dry_run
         if plans or burials:
-            remote.check_rights()  # of a dry run, too: it foretells
-            check_rights()
+            self._check_rights()
         progress(0, len(plans))
         for done, (_, outcome) in enumerate(at_once(plans, self._give, self._options.jobs)):
             outcomes.append(outcome)
@@ -174,6 +173,11 @@ class _Push:
             remote.finish(_message([*changed, *signed]))
         note_offers(remote.known_as, self._now_there(outcomes))
         return outcomes
+
+    def _check_rights(self) -> None:
+        """See that something could be given and noted; of a dry run, too: it foretells."""
+        self._offered.remote.check_rights()
+        check_rights()
 
     def _now_there(self, outcomes: Sequence[Outcome]) -> list[Offer]:
         """Return what the remote has of ours now, to hold it to that later."""
@@ -220,6 +224,8 @@ class _Push:
         if record.withdrawn is not None:
             if same is not None and self._lines[same].withdrawn is None:
                 return replace(plan, target=same)
+            if same is not None:
+                return Outcome("withdrawn", text, "", record.digest, "is withdrawn there, too")
             named = self._options.wanted.names(text, record.digest)
             note = "was withdrawn, so it stays here" + ("; name another version" if named else "")
             kind: Kind = "refused" if named else "withdrawn"
@@ -314,6 +320,7 @@ class _Push:
             return outcome
         if there != files[MANIFEST]:  # it would belong to other texts
             return outcome
+        self._check_rights()
         if not self._options.dry_run:
             self._offered.remote.write_new(path, files[SIGNATURE])
             self.bytes += len(files[SIGNATURE])

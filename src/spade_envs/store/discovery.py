@@ -21,7 +21,7 @@ def default_path() -> Path:
     data directory.
     """
     if named := os.environ.get(ENV_VARIABLE):
-        return Path(named).expanduser().absolute()
+        return Path(os.path.expanduser(named)).absolute()
     here = Path("envstore").absolute()
     if (here / MARKER).is_file():
         return here
@@ -41,7 +41,7 @@ def starter_path() -> Path | None:
 def is_shipped(root: Path) -> bool:
     """Whether `root` lies in a package, ours or one that `pack` made: nobody may write to it."""
     packed = root.name == PACKED and (root.parent / "__init__.py").is_file()
-    return packed or root.resolve() == _PACKAGE / "_starter"
+    return packed or Path(os.path.realpath(root)) == _PACKAGE / "_starter"
 
 
 def discover() -> tuple[Path, ...]:
@@ -55,5 +55,5 @@ def discover() -> tuple[Path, ...]:
     found: dict[Path, Path] = {}
     for place in places:
         if place is not None and (place / MARKER).is_file():
-            found.setdefault(place.resolve(), place)
+            found.setdefault(Path(os.path.realpath(place)), place)
     return tuple(found.values())

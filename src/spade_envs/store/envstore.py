@@ -48,7 +48,7 @@ def open_store(where: str | os.PathLike[str] | None = None, *, create: bool = Fa
         Corrupt: its marker is unreadable.
         ConfigError: `create` is asked for a folder that holds something else.
     """
-    root = default_path() if where is None else Path(where).expanduser().absolute()
+    root = default_path() if where is None else Path(os.path.expanduser(where)).absolute()
     if create:
         layout.create_store(root)
     else:
@@ -67,7 +67,7 @@ def planned_store(where: str | os.PathLike[str] | None = None) -> EnvStore:
         Corrupt: its marker is unreadable.
         ConfigError: the folder holds something else.
     """
-    root = default_path() if where is None else Path(where).expanduser().absolute()
+    root = default_path() if where is None else Path(os.path.expanduser(where)).absolute()
     check_room(root)
     return EnvStore(root)
 

@@ -98,7 +98,7 @@ def migrate(
         Corrupt: its marker is unreadable, or no step leads from its format.
         StoreError: the folder of the store, or the one above it, cannot be written to.
     """
-    root = root.resolve()
+    root = Path(os.path.realpath(root))
     work = _work_of(root, to)
     if not os.path.lexists(root) and work is not None and _is_whole(work, to):
         os.rename(work, root)  # killed between two renames

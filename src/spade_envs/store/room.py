@@ -64,6 +64,6 @@ def check_rights(root: Path) -> None:
 def _above(root: Path) -> Path:
     """Return the nearest folder above that is there, or what is there instead of one."""
     path = root.absolute()
-    if ".." in path.parts:
-        path = Path(os.path.normpath(path))
+    if ".." in path.parts:  # behind a link that leads elsewhere
+        path = Path(os.path.realpath(path))
     return next((each for each in path.parents if os.path.lexists(each)), path)  # `/` has none

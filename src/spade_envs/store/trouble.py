@@ -24,6 +24,7 @@ _MENDS = {
     errno.ENOTDIR: _NAME,
     errno.EEXIST: _NAME,
     errno.ENAMETOOLONG: _NAME,
+    errno.ELOOP: _NAME,
     errno.ESTALE: _GONE,
     errno.ENODEV: _GONE,
     errno.ENOTCONN: _GONE,

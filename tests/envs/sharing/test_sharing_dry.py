@@ -10,7 +10,7 @@ from click.testing import CliRunner
 
 from envs.store.kit import add
 from spade_envs.cli.main import cli
-from spade_envs.errors import ConfigError, NotFound, StorageError, StoreError
+from spade_envs.errors import ConfigError, NotFound, RemoteError, StorageError, StoreError
 from spade_envs.sharing import push
 from spade_envs.store import open_store
 from spade_envs.store.plays import Plays, PlayWriter
@@ -199,11 +199,12 @@ def test_a_remote_that_is_a_file_costs_an_install_that_remote_alone(team, tmp_pa
     (tmp_path / "dangling").symlink_to(tmp_path / "gone")
     lock = tmp_path / "envstore.lock"
     assert run("lock", "--out", lock, "--store", stores[0].root).exit_code == 0
-    places = [tmp_path / "file", tmp_path / "dangling", team]
+    places = [tmp_path / name for name in ("file", "dangling", "file/x", "dangling/x")]
+    places += [team]
     options = [each for place in places for each in ("--remote", place)]
     done = run("install", "-r", lock, "--store", stores[1].root, *options)
     assert done.exit_code == 0, done.output
-    assert done.output.count("is no folder") == 2
+    assert done.output.count("is no folder") == 4
     assert [each.id for each in open_store(stores[1].root).records()] == ["spade/maze-v0"]
 
 
@@ -221,7 +222,7 @@ def test_a_store_below_a_file_is_refused_by_the_dry_run_too(team, tmp_path, stor
         ):
             for more in ((), ("--dry-run",)) if words[0] != "list" else ((),):
                 error = run(*words, *more).exception
-                assert isinstance(error, ConfigError), (words, more, error)
+                assert isinstance(error, ConfigError | NotFound), (words, more, error)
                 above = os.path.normpath(place.parent)
                 assert f"cannot be there: {above} is no folder; name another place" in str(error)
 
@@ -245,7 +246,7 @@ def test_what_may_not_be_entered_is_told_with_the_mend(team, stores, barred):
         ("list", "--store", barred / "s"),
     ):
         error = run(*words).exception
-        assert isinstance(error, StorageError)
+        assert isinstance(error, StorageError | RemoteError)
         assert f"{barred} may not be entered; give yourself the right" in str(error)
 
 
@@ -405,3 +406,52 @@ def test_a_push_of_nothing_new_writes_nothing(team, stores, monkeypatch):
     monkeypatch.setattr("spade_envs.store.envstore.EnvStore.refresh", lambda self: 1 / 0)
     done = run("push", team, "--store", stores[0].root)
     assert (done.exit_code, "1 same" in done.output) == (0, True)
+
+
+def test_a_push_of_what_is_withdrawn_there_too_can_be_repeated(team, stores):
+    stores[0].withdraw("maze", "wrong")
+    for _ in range(3):
+        done = run("push", team, "maze@0", "--store", stores[0].root)
+        assert done.exit_code == 0, done.output
+        assert "1 withdrawn" in done.output
+
+
+def test_what_lies_behind_a_link_is_judged_where_it_lies(team, stores, tmp_path, monkeypatch):
+    (tmp_path / "fixed/open/sub").mkdir(parents=True)
+    (tmp_path / "fixed/link").symlink_to("open/sub")
+    asked = os.access
+    monkeypatch.setattr(
+        "os.access",
+        lambda path, mode, **k: (
+            not (path == tmp_path / "fixed" and mode & os.W_OK) and asked(path, mode, **k)
+        ),
+    )
+    assert run("pull", team, "--store", tmp_path / "fixed/link/../s").exit_code == 0
+    assert (tmp_path / "fixed/open/s/envs/maze").is_dir()
+
+
+def test_a_dry_run_foretells_that_ledgers_and_signatures_cannot_be_given(
+    team, stores, tmp_path, monkeypatch
+):
+    maze = stores[0].records()[0]
+    asked = os.access
+    monkeypatch.setattr(
+        "os.access",
+        lambda path, mode, **k: not (path == team and mode & os.W_OK) and asked(path, mode, **k),
+    )
+    words = ("push", team, "--plays", "--store", stores[0].root)
+    assert run(*words, "--dry-run").exit_code == 0
+    PlayWriter(stores[0].root, "run").append([Plays(digest=maze.digest, plays=4, successes=2)])
+    for more in ((), ("--dry-run",)):
+        error = run(*words, *more).exception
+        assert isinstance(error, StorageError), more
+    (stores[0].root / "envs/maze/v0/manifest.json.sig").write_text("signature")
+    for more in ((), ("--dry-run",)):
+        error = run("push", team, "--store", stores[0].root, *more).exception
+        assert isinstance(error, StorageError), more
+
+
+def test_a_file_url_without_a_place_is_not_the_folder_one_is_in(stores):
+    error = run("pull", "file://", "--store", stores[1].root).exception
+    assert isinstance(error, ConfigError)
+    assert "names no place" in str(error)

@@ -78,6 +78,8 @@ class Address:
             return _git(text.removeprefix("git+"))
         if scheme == "file":
             url, mark, revision = text.partition("#")
+            if not _path_of(url):
+                raise ConfigError(f"{text!r} names no place; write file:///PATH")
             return _local(f"{_path_of(url)}{mark}{revision}")
         if scheme and not text.partition("://")[2].strip("/"):
             raise ConfigError(f"{text!r} names no place; write {scheme}://BUCKET/FOLDER")

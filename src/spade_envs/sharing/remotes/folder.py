@@ -11,7 +11,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Literal
 
-from spade_envs.errors import Corrupt, NotFound, RemoteError
+from spade_envs.errors import ConfigError, Corrupt, NotFound, RemoteError, StorageError
 from spade_envs.sharing.remotes.address import Address
 from spade_envs.sharing.remotes.protocol import TooLong, Unreadable
 from spade_envs.store import open_store
@@ -32,12 +32,16 @@ def open_folder_remote(address: Address) -> Iterator[FolderRemote]:
     """Give a folder as a remote.
 
     Raises:
-        ConfigError: it lies where no folder can be.
-        NotFound: something else than a folder is there.
-        StorageError: it may not be entered.
+        NotFound: something else than a folder is there, or it lies where none can be.
+        RemoteError: it may not be entered.
     """
     root = Path(address.url)
-    check_way(root)
+    try:
+        check_way(root)
+    except ConfigError as error:
+        raise NotFound(str(error)) from None
+    except StorageError as error:
+        raise RemoteError(str(error)) from None
     if os.path.lexists(root) and not root.is_dir():
         raise NotFound(f"{root} is no folder; name the folder of a store")
     yield FolderRemote(root)

@@ -28,6 +28,8 @@ _HEAD = re.compile(r"ref: (refs/heads/\S+)\tHEAD")
 _SAFE = re.compile(r"[A-Za-z0-9._/-]+")
 _RIVAL = (b"non-fast-forward", b"fetch first", b"cannot lock ref", b"failed to update ref",
           b"incorrect old value", b"stale info", b"reference already exists")  # fmt: skip
+_END_S = 1.0
+"""How long the end of what git runs is waited for."""
 _NOBODY = "spade-envs <spade-envs@localhost>"
 
 
@@ -241,12 +243,17 @@ class GitRemote:
         for process in (self._writer, self._reader):
             if process is not None:
                 process.kill()  # so that a thread that waits for it lets the lock go
-        with self._lock:
+        held = self._lock.acquire(timeout=_END_S)
+        try:
             for process in (self._writer, self._reader):
                 if process is not None:
                     process.kill()
-                    process.communicate()
+                    with contextlib.suppress(subprocess.TimeoutExpired, ValueError):
+                        process.communicate(timeout=_END_S)  # a child of git may hold the pipe
             self._writer = self._reader = None
+        finally:
+            if held:
+                self._lock.release()
 
     def _check_open(self) -> None:
         if self._closed:
