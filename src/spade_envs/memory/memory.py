@@ -152,6 +152,7 @@ class Memory:
         self._vectors: dict[str, Vectors] = {}
         self._records: dict[str, Record] = {}
         self._found: dict[str, Record] | None = None  # records with a vector; None: look again
+        self._behind = True  # whether the index may lack some, or hold what is gone
         self._index: Index | None = None
         self._indexed: list[str] = []  # the digest of every number in the index
         self._inside: set[str] = set()
@@ -185,7 +186,7 @@ class Memory:
         for record in self.store.records():
             if record.withdrawn is None:
                 self._records.setdefault(record.digest, record)
-        self._found = None
+        self._found, self._behind = None, True
         self._take_new()
         lacking = [r for digest, r in self._records.items() if digest not in self._vectors]
         done = 0
@@ -215,7 +216,7 @@ class Memory:
             StoreError: the vector cannot be kept.
         """
         self._records.setdefault(record.digest, record)
-        self._found = None
+        self._found, self._behind = None, True
         if record.digest not in self._vectors:
             self.add_vectors([record.digest], embed(self.embedder, [text_of(source)]))
 
@@ -240,7 +241,7 @@ class Memory:
     def _learn(self, digests: Sequence[str], rows: Vectors) -> None:
         for digest, row in zip(digests, rows, strict=True):
             self._vectors.setdefault(digest, row)
-        self._found = None
+        self._found, self._behind = None, True
 
     # Asking
 
@@ -333,7 +334,7 @@ class Memory:
 
     def _ready(self) -> Index:
         """Return an index of all environments, made or brought up to date as needed."""
-        if self._index is not None and self._found is not None:
+        if self._index is not None and not self._behind:
             return self._index
         live = self._live()
         if self._index is None:
@@ -349,6 +350,7 @@ class Memory:
             self._inside.update(lacking)
             if index.graph and len(lacking) > _STALE_SHARE * len(index):
                 self._keep(index)
+        self._behind = False
         return index
 
     def _outgrown(self, index: Index) -> bool:

@@ -328,3 +328,17 @@ open_memory(open_store({str(store.root)!r}), Axes({WORDS!r})).refresh(progress)
         assert all(each.similarity == pytest.approx(1) for each in nearest[:7])
         word = text.split('"""')[1].split()[0]
         assert all(word in store.source(each.record).code for each in nearest[:7])
+
+
+@pytest.mark.parametrize("exact_up_to", [100, 0])
+def test_what_was_just_added_is_near_whoever_looks_at_the_records_first(store, exact_up_to):
+    memory = filled(store, exact_up_to=exact_up_to)
+    assert names(memory.search("garden", 1)) != ["plot"]
+    source = source_about("a garden")
+    memory.add(add_about(store, "a garden", name="plot"), source)
+    assert len(memory.records) == len(memory) == 4  # it must not take the index for up to date
+    assert names(memory.search("garden", 1)) == ["plot"]
+    store.withdraw("plot", "overgrown")
+    memory.refresh()
+    assert len(memory.records) == 3
+    assert "plot" not in names(memory.search("garden", 4))
