@@ -305,3 +305,14 @@ def test_the_others_are_told_that_a_folder_cannot_be_opened(tmp_path, monkeypatc
     with pytest.raises(OSError, match="full"):
         open_folder(tmp_path / "run", resolve("quickstart"), resume=False, world=world)
     assert world.told == [None]
+
+
+def test_a_folder_that_cannot_be_made_is_told_before_a_model_is_loaded(tmp_path, monkeypatch):
+    asked = os.access
+    monkeypatch.setattr(
+        "os.access", lambda path, *a, **k: path != tmp_path and asked(path, *a, **k)
+    )
+    monkeypatch.setattr("spade_train.launch.train", lambda *_, **__: 1 / 0)
+    done = CliRunner().invoke(main, ["run", "quickstart", "--out", str(tmp_path / "run")])
+    assert done.exit_code == 3
+    assert "may not be entered; give yourself the right" in done.output

@@ -70,7 +70,7 @@ def add_command(
 
     if name is not None:
         check_name(name)
-    check_skills(skills, [fillable_store(store)])
+    check_skills(skills, [fillable_store(store)], label=True)
     opened = writable_store(store)
     door = open_door(opened, novelty, jobs=settings["jobs"])
     into = opened if door.thresholds.program else None

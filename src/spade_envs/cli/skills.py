@@ -21,13 +21,16 @@ def unknown_skills(names: Iterable[str]) -> list[str]:
     return [name for name in names if name not in set(Skill)]
 
 
-def check_skills(names: Iterable[str], stores: Sequence[EnvStore], *, at: str = "") -> None:
+def check_skills(
+    names: Iterable[str], stores: Sequence[EnvStore], *, at: str = "", label: bool = False
+) -> None:
     """Check that every name is a skill of ours, or one that the stores hold.
 
     Args:
         names: what somebody wrote.
         stores: where else a skill may stand.
         at: the place that is spoken of; the store if empty.
+        label: whether they are given to something new, and nothing is looked for.
 
     Raises:
         ConfigError: one is neither; the message lists both.
@@ -40,6 +43,10 @@ def check_skills(names: Iterable[str], stores: Sequence[EnvStore], *, at: str = 
         return
     held = sorted({s for opened in stores for record in opened.records() for s in record.skills})
     wrong = next((name for name in unknown if name not in held), None)
+    if wrong is not None and label:
+        raise ConfigError(
+            f"unknown skill {wrong!r}; known: {', '.join(dict.fromkeys([*Skill, *held]))}"
+        )
     if wrong is not None:
         there = f"; it has {', '.join(held)}" if held else ""
         raise ConfigError(

@@ -117,6 +117,11 @@ def _refuse_starter(store: str | None) -> None:
     from spade_envs.store import default_path, starter_path
     from spade_envs.store.discovery import ENV_VARIABLE
 
+    named = store or os.environ.get(ENV_VARIABLE) or ""
+    if os.path.expanduser(named).startswith("~"):
+        raise ConfigError(
+            f"{named}: there is no user of that name; write ./{named} for a folder of yours"
+        )
     starter = starter_path()
     if store is None and not os.environ.get(ENV_VARIABLE) and starter is not None:
         default = default_path()

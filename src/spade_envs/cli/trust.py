@@ -184,7 +184,8 @@ def remove_command(name: str, remote: str | None) -> None:
 def check_command(refs: tuple[str, ...], store: str | None) -> None:
     """Run the gates now on what was pulled and has not passed them here, instead of when it runs.
 
-    Without IDs: all of the store. Exit code 1 if one is refused.
+    They run in the sandbox, and need no consent. Without IDs: all of the store. Exit code 1 if one
+    is refused.
     """
     from spade_envs.cli.main import FOUND
     from spade_envs.cli.output import clean, counted, progress, say
@@ -206,7 +207,8 @@ def check_command(refs: tuple[str, ...], store: str | None) -> None:
             bar.advance(bar.task_ids[0])
     for text in refused:
         click.echo(clean(text))
-    say(f"{counted(len(todo), 'version')} checked, {len(refused)} refused")
+    before = f", {len(chosen) - len(todo)} judged before" if len(chosen) > len(todo) else ""
+    say(f"{counted(len(todo), 'version')} checked, {len(refused)} refused{before}")
     if refused:
         sys.exit(FOUND)
 

@@ -87,7 +87,8 @@ def install(
         note = "is at none of the remotes that were looked in; name another with --remote URL"
         outcomes.append(Outcome("refused", each.id, "", each.digest, note))
     return Transfer(
-        remote=", ".join(sources or asked) or "no remote",
+        remote=", ".join(sources or asked)
+        or ("no remote" if missing else "no remote, for all of it is here"),
         outcomes=in_order(outcomes),
         bytes_moved=moved,
         notes=tuple(notes),

@@ -341,7 +341,7 @@ class _Push:
 
 
 _SIGNED = "its signature is new there"
-_BURIED = "was withdrawn here, and is there now"
+_BURIED = "was withdrawn here, so it is withdrawn there, too"
 
 
 def _lost(files: Mapping[str, bytes], given: Mapping[str, bytes]) -> bool:

@@ -39,6 +39,7 @@ def run_command(
     it, 2 for wrong usage, 3 if the machinery failed, 130 if a second Ctrl-C broke it off.
     """
     from spade_envs.errors import ConfigError, CorpusError, MissingExtra, NotFound, SpadeError
+    from spade_envs.store.room import check_rights, check_way
     from spade_train.cli.needs import need_training
     from spade_train.cli.progress import Progress
     from spade_train.config import resolve
@@ -60,6 +61,9 @@ def run_command(
     live = sys.stderr.isatty()
     told = {"shown": not quiet and live, "lines": not quiet and not live}
     try:
+        if resume is None:  # before a model is loaded in vain
+            check_way(folder)
+            check_rights(folder)
         with Progress(folder, config, **told) as progress:
             summary = train(config, folder, resume=resume is not None, watch=progress.show)
     except (HealthError, CorpusChanged) as error:

@@ -48,7 +48,7 @@ def test_add_registers_nothing_under_a_misspelt_skill(tmp_path):
     (tmp_path / "maze.py").write_text("never run\n", encoding="utf-8")
     code, _, told = run("add", "maze.py", "--skill", "nonsense", "--store", "new", cwd=tmp_path)
     assert code == 2
-    assert "has the skill 'nonsense'; known: mathematical-reasoning, " in told
+    assert "unknown skill 'nonsense'; known: mathematical-reasoning, " in told
     assert not (tmp_path / "new").exists()
 
 

@@ -59,3 +59,19 @@ def test_an_empty_name_of_a_store_is_not_the_folder_one_is_in(tmp_path):
         code, _, told = run(*command, "--store", "", cwd=tmp_path)
         assert (code, "it is empty; name a folder" in told) == (2, True)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_store_in_the_home_of_nobody_is_not_made_here(tmp_path, monkeypatch):
+    for store in ("~nobody-of-that-name/x", None):
+        if store is None:
+            monkeypatch.setenv("SPADE_ENVSTORE", "~nobody-of-that-name/x")
+        place = ["--store", store] if store else []
+        for command in (["pull", str(tmp_path)], ["add", __file__]):
+            code, _, told = run(*command, *place, cwd=tmp_path)
+            assert (code, "there is no user of that name; write ./~nobody" in told) == (2, True)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_skill_to_label_with_is_not_looked_for(tmp_path):
+    code, _, told = run("add", __file__, "--skill", "maths", "--store", tmp_path / "new")
+    assert (code, "unknown skill 'maths'; known: mathematical-reasoning, " in told) == (2, True)

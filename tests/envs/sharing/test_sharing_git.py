@@ -1,6 +1,7 @@
 """Git repositories: what a hostile one cannot do, and two who push at once."""
 
 import contextlib
+import os
 import shutil
 import subprocess
 import threading
@@ -8,7 +9,7 @@ import threading
 import pytest
 
 from envs.store.kit import add
-from spade_envs.errors import NotFound, RemoteError
+from spade_envs.errors import NotFound, RemoteError, StorageError
 from spade_envs.sharing import pull, push
 from spade_envs.sharing.push import PushOptions
 from spade_envs.sharing.remotes import git as module
@@ -301,3 +302,21 @@ def test_threads_that_an_interrupt_leaves_start_no_git_after_the_end(repository,
         assert ended == [True] * 4 * (round_ + 1)
         assert remote._reader is None
         assert remote._writer is None
+
+
+@pytest.mark.parametrize("kind", ["", ".git"])
+def test_a_dry_run_foretells_that_a_repository_here_cannot_be_written(
+    stores, tmp_path, kind, monkeypatch
+):
+    alice, *_ = stores
+    add(alice, 1, name="maze")
+    path = tmp_path / f"a place{kind}"
+    subprocess.run(["git", "init", "--quiet", *_BARE[kind], str(path)], check=True)
+    objects = path / ("objects" if kind else ".git/objects")
+    asked = os.access
+    monkeypatch.setattr(
+        "os.access", lambda place, *a, **k: place != objects and asked(place, *a, **k)
+    )
+    for dry_run in (True, False):
+        with pytest.raises(StorageError, match=r"nothing may be written into .*; give yourself"):
+            push(f"git+file://{path}", alice, PushOptions(dry_run=dry_run))

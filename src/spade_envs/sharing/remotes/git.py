@@ -9,18 +9,22 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import os
 import re
 import subprocess
 import threading
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Literal
+from urllib.parse import unquote
 
-from spade_envs.errors import RemoteError
+from spade_envs.errors import RemoteError, StorageError
 from spade_envs.sharing.remotes.address import Address
 from spade_envs.sharing.remotes.gitprogram import NAME, Git
 from spade_envs.sharing.remotes.protocol import Moved, TooLong
+from spade_envs.store.trouble import NO_RIGHTS
 from spade_envs.trust.incoming import Entry, Limits
 
 _COMMIT = re.compile(r"[0-9a-f]{40}([0-9a-f]{24})?")
@@ -116,7 +120,14 @@ class GitRemote:
         return data[:-1]
 
     def check_rights(self) -> None:
-        """See that a branch is named; whether it may be pushed to shows only when it is."""
+        """See that a branch is named, and of a repository on this machine that it may be written.
+
+        Whether a server lets us push shows only when we do.
+        """
+        here = _path_of(self._git.url)
+        for objects in (here / "objects", here / ".git/objects") if here else ():
+            if objects.is_dir() and not os.access(objects, os.W_OK | os.X_OK):
+                raise StorageError(f"nothing may be written into {objects}; {NO_RIGHTS}")
         if self._tip and not self._branch:
             raise RemoteError(f"{self.label}#{self._wanted} is no branch, so nothing is pushed")
 
@@ -266,6 +277,11 @@ class GitRemote:
         if (self._git.folder / "HEAD").exists():
             for ref in (self._mine, f"{self._mine}-new"):
                 self._git.run("update-ref", "-d", ref, check=False)
+
+
+def _path_of(url: str) -> Path | None:
+    """Return where a repository of this machine lies; None for those elsewhere."""
+    return Path(unquote(url.removeprefix("file://"))) if url.startswith("file:///") else None
 
 
 def _why_not(wanted: str, refs: Mapping[str, str]) -> str:
