@@ -111,8 +111,9 @@ def _print_all(shown: list[Lineage], found: list[Lineage]) -> None:
         print_table("Remarks", ("environments", "each of them"), told)
     makers = Counter(each.maker for each in found)
     licences = Counter(each.licence for each in found)
-    say(f"{counted(len(found), 'environment')} by {_listed(makers)}; licences: {_listed(licences)}")
+    more = f" by {_listed(makers)}; licences: {_listed(licences)}" if found else ""
+    say(f"{counted(len(found), 'environment')}{more}")
 
 
 def _listed(counts: Counter[str]) -> str:
-    return ", ".join(f"{name} ({count})" for name, count in counts.most_common(5)) or "nobody"
+    return ", ".join(f"{name} ({count})" for name, count in counts.most_common(5))

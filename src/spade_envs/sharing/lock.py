@@ -140,6 +140,8 @@ def read_lock(path: Path) -> Lock:
         ConfigError: there is none, or it cannot be used; the message names the key.
         FormatTooNew: a newer release wrote it.
     """
+    if path.is_dir():
+        raise ConfigError(f"{path} is a folder; name the lock file, such as {LOCK_FILE}")
     try:
         with path.open("rb") as stream:  # it may be a pipe or a device, which tells no size
             data = stream.read(_MAX_BYTES + 1)

@@ -131,8 +131,9 @@ def scan(
             name = check_name(folder.name)
         except IdError:
             continue
-        for version, withdrawn in _versions(folder.path):
-            found[f"{NAMESPACE}/{name}-v{version}"] = withdrawn
+        with told("read", folder.path):
+            for version, withdrawn in _versions(folder.path):
+                found[f"{NAMESPACE}/{name}-v{version}"] = withdrawn
     return found
 
 

@@ -6,8 +6,8 @@ import os
 from pathlib import Path
 
 from spade_envs.errors import ConfigError, StorageError
-from spade_envs.store.files import told
-from spade_envs.store.layout import MARKER, check_empty, check_marker
+from spade_envs.store.files import STAGING, told
+from spade_envs.store.layout import ENVS, MARKER, check_empty, check_marker
 from spade_envs.store.trouble import NO_RIGHTS
 
 
@@ -24,7 +24,7 @@ def check_room(root: Path) -> None:
     with told("read", root):
         if (root / MARKER).exists():
             check_marker(root)
-            return
+            return  # whether it may be written to, `EnvStore.require_writable` says
         if root.is_dir():
             check_empty(root)
         elif os.path.lexists(root):
@@ -53,8 +53,9 @@ def check_rights(root: Path) -> None:
         StorageError: it may not.
     """
     if os.path.lexists(root):
-        if not os.access(root, os.W_OK | os.X_OK):
-            raise StorageError(f"{root} cannot be written: Permission denied; {NO_RIGHTS}")
+        for place in (root, *(root / name for name in (ENVS, STAGING))):
+            if os.path.lexists(place) and not os.access(place, os.W_OK | os.X_OK):
+                raise StorageError(f"{place} cannot be written: Permission denied; {NO_RIGHTS}")
     elif not os.access(above := _above(root), os.W_OK | os.X_OK):
         raise StorageError(
             f"{root} cannot be made: nothing may be written into {above}; {NO_RIGHTS}"

@@ -48,6 +48,8 @@ def storage_error(error: OSError, doing: str, path: str | Path, *, other: str = 
     why = os.strerror(error.errno) if error.errno else str(error)
     usual = _NAME if other else f"{_BROKEN}verify"
     mend = _MENDS.get(error.errno or 0, usual).format(other=other or "a store of your own")
+    if doing == "read" and mend.startswith(_RIGHTS[:20]):
+        mend = "give yourself the right to read it"
     told = StorageError(f"{path} cannot be {doing}: {why}; {mend}")
     told.errno = error.errno
     return told

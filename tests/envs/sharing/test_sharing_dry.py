@@ -455,3 +455,40 @@ def test_a_file_url_without_a_place_is_not_the_folder_one_is_in(stores):
     error = run("pull", "file://", "--store", stores[1].root).exception
     assert isinstance(error, ConfigError)
     assert "names no place" in str(error)
+
+
+@pytest.mark.parametrize("name", ["envs", ".staging"])
+def test_dry_runs_foretell_that_a_folder_inside_belongs_to_another(
+    team, stores, tmp_path, monkeypatch, name
+):
+    add(stores[0], 2, name="chess")
+    (team / ".staging").mkdir(exist_ok=True)
+    pulled = tmp_path / "pulled"
+    assert run("pull", team, "--store", pulled).exit_code == 0
+    (pulled / ".staging").mkdir(exist_ok=True)
+    fixed = (team / name, pulled / name)
+    asked = os.access
+    monkeypatch.setattr(
+        "os.access",
+        lambda path, mode, **k: not (path in fixed and mode & os.W_OK) and asked(path, mode, **k),
+    )
+    for words in (
+        ("push", team, "--store", stores[0].root),
+        ("pull", team, "--as", "other", "maze", "--store", pulled),
+    ):
+        for more in ((), ("--dry-run",)):
+            error = run(*words, *more).exception
+            assert isinstance(error, StorageError), (words, more)
+            assert f"/{name} cannot be written" in str(error)
+
+
+def test_an_install_that_reaches_no_remote_says_so(team, stores, tmp_path):
+    lock = tmp_path / "envstore.lock"
+    assert run("lock", "--out", lock, "--store", stores[0].root).exit_code == 0
+    words = ("install", "-r", lock, "--remote", tmp_path / "nowhere", "--store", stores[1].root)
+    done = run(*words)
+    assert done.exit_code == 1
+    assert "install from no remote that can be reached: 1 refused" in done.output
+    for name in ("", tmp_path):
+        error = run("install", "-r", name, "--store", stores[1].root).exception
+        assert "is a folder; name the lock file" in str(error)

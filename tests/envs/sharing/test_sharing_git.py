@@ -9,7 +9,7 @@ import threading
 import pytest
 
 from envs.store.kit import add
-from spade_envs.errors import NotFound, RemoteError, StorageError
+from spade_envs.errors import ConfigError, NotFound, RemoteError, StorageError
 from spade_envs.sharing import pull, push
 from spade_envs.sharing.push import PushOptions
 from spade_envs.sharing.remotes import git as module
@@ -320,3 +320,21 @@ def test_a_dry_run_foretells_that_a_repository_here_cannot_be_written(
     for dry_run in (True, False):
         with pytest.raises(StorageError, match=r"nothing may be written into .*; give yourself"):
             push(f"git+file://{path}", alice, PushOptions(dry_run=dry_run))
+
+
+def test_what_git_says_of_rights_is_told_as_it_is(repository, stores, monkeypatch):
+    alice, *_ = stores
+    add(alice, 1, name="maze")
+    (repository / "hooks/update").write_text("#!/bin/sh\necho 'Permission denied' >&2\nexit 1\n")
+    (repository / "hooks/update").chmod(0o755)
+    with pytest.raises(RemoteError, match=r"Permission denied|hook declined"):
+        push(str(repository), alice)
+    said = b"fatal: detected dubious ownership in repository at '/x'\nTo add\n\nCall it\n"
+    error = module.Git(repository, "file:///x").failure("ls-remote", said)
+    assert "it belongs to another user of this machine; if you trust them: git config" in str(error)
+
+
+def test_a_repository_needs_a_place(stores):
+    for address in ("git+file://", "git+file://#main"):
+        with pytest.raises(ConfigError, match="names no place"):
+            push(address, stores[0])

@@ -136,6 +136,8 @@ def _git(text: str) -> Address:
     if host.startswith("-") or (scheme not in ("", "file") and not host):
         raise ConfigError(f"{shown(url)!r} names no host that git may be given")
     if scheme in ("", "file") and not _SCP.fullmatch(url):
+        if scheme and not _path_of(url):
+            raise ConfigError(f"{text!r} names no place; write file:///PATH")
         path = _absolute(_path_of(url) if scheme else url)
         return Address(Kind.GIT, f"file://{path.replace('%', '%25')}", revision)  # git decodes it
     return Address(Kind.GIT, url, revision)

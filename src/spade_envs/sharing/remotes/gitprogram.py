@@ -53,15 +53,16 @@ class Git:
 
     def make(self) -> None:
         """Make the repository, if it is not there."""
-        if not (self.folder / "HEAD").exists():
-            try:
-                self.folder.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-            except OSError as error:
-                raise ConfigError(
-                    f"{self.folder.parent} cannot be made ({error.strerror}), and what git fetches "
-                    "is kept there; set XDG_CACHE_HOME to a folder of your own"
-                ) from None
-            self.run("init", "--quiet", "--bare", "--template=", str(self.folder))
+        try:
+            if (self.folder / "HEAD").exists():
+                return
+            self.folder.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        except OSError as error:
+            raise ConfigError(
+                f"{self.folder.parent} cannot be used ({error.strerror}), and what git fetches "
+                "is kept there; set XDG_CACHE_HOME to a folder of your own"
+            ) from None
+        self.run("init", "--quiet", "--bare", "--template=", str(self.folder))
 
     def fit(self, *, sha256: bool) -> None:
         """Make the repository anew if it is of another sort than the remote."""
@@ -129,6 +130,11 @@ class Git:
         text = said.decode("utf-8", "replace")
         lines = [line for line in text.splitlines() if line.strip() and "hint:" not in line]
         why = masked(" ".join(lines[-3:]), self.url) or "it gave no reason"
+        if "dubious ownership" in text:
+            why = (
+                "it belongs to another user of this machine; if you trust them: git config "
+                "--global --add safe.directory PATH"
+            )
         return RemoteError(f"git {doing} of {masked(self.url, self.url)} failed: {why}")
 
     def unborn_branch(self) -> str:
