@@ -61,7 +61,7 @@ class Apart:
     """Most environments that are made alike and have the same level."""
 
 
-BY_MEANING = Apart(OTHER_EMBEDDER, 0.372, 10)
+BY_MEANING = Apart(OTHER_EMBEDDER, 0.35, 6)
 BY_WORDS = Apart("hashed", 0.3, 4)
 
 

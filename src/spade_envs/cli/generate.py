@@ -12,9 +12,11 @@ import click
 
 from spade_envs.cli.brief import brief_options, make_desk
 from spade_envs.cli.models import MODELS, open_model, server_options
+from spade_envs.cli.skills import check_skills, listed
 from spade_envs.cli.stores import (
     Finite,
     Licence,
+    fillable_store,
     json_option,
     novelty_option,
     store_option,
@@ -130,8 +132,11 @@ def generate_command(
     if count is None and settings["max_attempts"] is None and not limits.limited:
         raise click.UsageError("give --count, --max-attempts or --budget, so that the run ends")
     page, paid = page_to_write(html), None if price is None else Price.parse(price)
+    check_skills(listed(skills), [], label=True)
+    documents = open_corpus(corpus)
+    fillable_store(store)  # no model is loaded in vain, and no store is made for a misspelt one
     writer = open_model(spec, model=model if designer else None, **server)
-    documents, opened = open_corpus(corpus), writable_store(store)
+    opened = writable_store(store)
     asked = {name: settings.pop(name) for name in ("parents", "memory", "apart", "crowd")}
     desk = make_desk(opened, modes=settings["modes"], **asked)
     night = _Night(writer, opened, paid, page, as_json=as_json)
@@ -140,7 +145,7 @@ def generate_command(
         documents,
         opened,
         count=count,
-        skills=[name.strip() for name in skills.split(",")] if skills else [],
+        skills=listed(skills),
         budget=limits,
         price=paid,
         progress=night.note,
@@ -224,6 +229,9 @@ class _Night:
         cost = "" if found.cost is None else f", ${found.cost:.4f}"
         taken = f"{found.usage.requests} answers, {found.usage.tokens:,} tokens{cost}"
         say(f"{taken}: {STOPS.get(why, why)}")
+        done = self.state.accepted + self.state.rejected
+        if done and self.state.replayed == done and not stopped:
+            say("all of it was done before, and nothing was asked for; --seed N makes another run")
         page = self.page
         if page is None:
             refuse_links(self.store.root, ".cache")

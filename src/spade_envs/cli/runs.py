@@ -69,7 +69,7 @@ def runs_command(
 
 
 def _print(found: Summary) -> None:
-    from spade_envs.cli.output import print_table, say
+    from spade_envs.cli.output import counted, print_table, say
     from spade_envs.reports.generation import duration
 
     steps = [
@@ -85,5 +85,6 @@ def _print(found: Summary) -> None:
     cost = "" if found.cost is None else f", ${found.cost:.4f}"
     say(
         f"{len(found.made)} accepted of {found.attempts} attempts, {usage.requests} answers, "
-        f"{usage.tokens:,} tokens{cost}, {duration(found.elapsed_s)} in {found.processes} starts"
+        f"{usage.tokens:,} tokens{cost}, {duration(found.elapsed_s)} in "
+        f"{counted(found.processes, 'start')}"
     )

@@ -208,3 +208,20 @@ def test_the_live_line_tells_acceptance_and_what_refuses():
     assert first == "6 of 20 certified (30 %); 12,000 tokens, $0.0300, 4 being answered"
     assert second.startswith("refused by L3.1 5, parse 3, L1.0 1")
     assert second.endswith("others 2")
+
+
+def test_a_run_that_is_done_says_so_and_asks_for_nothing(tmp_path):
+    script = tmp_path / "script.jsonl"
+    script.write_text(json.dumps("no code") + "\n")
+    words = ["generate", "--model", f"scripted:{script}", "--max-attempts", "1"]
+    words += ["--store", str(tmp_path / "new")]
+    told = [CliRunner().invoke(cli, words).output for _ in range(2)]
+    assert ["all of it was done before" in each for each in told] == [False, True]
+
+
+def test_misspelt_names_make_no_store(tmp_path):
+    for wrong in (["--skills", "maths"], ["--corpus", "nosuch"]):
+        words = ["generate", "--model", "nano", "--count", "1", *wrong]
+        done = CliRunner().invoke(cli, [*words, "--store", str(tmp_path / "new")])
+        assert done.exception is not None
+        assert not (tmp_path / "new").exists()
