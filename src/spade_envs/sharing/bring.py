@@ -13,7 +13,7 @@ from spade_envs.sharing.offered import Offered
 from spade_envs.sharing.outcome import Outcome, Progress
 from spade_envs.sharing.planning import MEND, Plan
 from spade_envs.sharing.remotes.protocol import LOST, Unreadable
-from spade_envs.store import EnvStore
+from spade_envs.store import EnvStore, room
 from spade_envs.store.files import publish_folder
 from spade_envs.store.layout import MANIFEST, version_path
 from spade_envs.store.read import read_version
@@ -61,8 +61,9 @@ class Bringer:
             RemoteError: the remote cannot be read; what was placed stays, and is noted.
         """
         taken = list(held)
-        if plans:
+        if plans:  # of a dry run, too: it foretells
             check_rights()
+            room.check_rights(self._store.root)
         progress(0, len(plans))
         try:
             for done, (plan, outcome) in enumerate(self._offered.reader.each(plans, self._one)):

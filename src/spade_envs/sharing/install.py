@@ -70,9 +70,8 @@ def install(
                 moved += _from(url, mine, store, options, progress or _silent, found)
             except (RemoteError, NotFound, Corrupt, FormatTooNew) as error:
                 notes.append(str(error))
-            else:
-                asked += [shown(url)] if mine else []
             outcomes += found
+            asked += [shown(url)] if mine else []
             sources += [shown(url)] if any(each.kind == "new" for each in found) else []
             done = {each.placed for each in found} | {each.id for each in found if not each.placed}
             missing = [each for each in missing if each.id not in done]
@@ -89,7 +88,7 @@ def install(
         outcomes.append(Outcome("refused", each.id, "", each.digest, note))
     return Transfer(
         remote=", ".join(sources or asked)
-        or ("no remote that can be reached" if missing else "no remote, for all of it is here"),
+        or ("no remote" if missing else "no remote, for all of it is here"),
         outcomes=in_order(outcomes),
         bytes_moved=moved,
         notes=tuple(notes),

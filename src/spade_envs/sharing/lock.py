@@ -6,6 +6,7 @@ whether its environments may be trusted; `install` asks of them what `pull` asks
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated
@@ -128,7 +129,7 @@ def write_lock(lock: Lock, path: Path) -> None:
         ConfigError: the path names no ordinary file.
         StorageError: it cannot be written there.
     """
-    if not path.name or path.is_dir():
+    if not path.name or os.path.isdir(path):
         raise ConfigError(f"{path} is a folder; name the lock file, such as {LOCK_FILE}")
     write_whole(path, lock.encode())
 
@@ -140,7 +141,7 @@ def read_lock(path: Path) -> Lock:
         ConfigError: there is none, or it cannot be used; the message names the key.
         FormatTooNew: a newer release wrote it.
     """
-    if path.is_dir():
+    if os.path.isdir(path):
         raise ConfigError(f"{path} is a folder; name the lock file, such as {LOCK_FILE}")
     try:
         with path.open("rb") as stream:  # it may be a pipe or a device, which tells no size

@@ -22,7 +22,7 @@ from spade_envs.store.gc import sweep_staging
 from spade_envs.store.insertion import is_large
 from spade_envs.store.lookup import find
 from spade_envs.store.read import Version, check_report, read_source, read_tombstone, read_version
-from spade_envs.store.room import check_rights, check_room
+from spade_envs.store.room import check_room
 from spade_envs.types import EnvSource, Interface, Json, Record, Rejection, Report
 
 if TYPE_CHECKING:
@@ -390,4 +390,3 @@ class EnvStore:
                 f"{self.root} is read-only; give yourself the right to write there, or name a "
                 "store of your own (--store DIR, or open_store('DIR', create=True))"
             )
-        check_rights(self.root)

@@ -47,14 +47,15 @@ def check_way(root: Path) -> None:
 
 
 def check_rights(root: Path) -> None:
-    """Check that something may be written into `root`, or that `root` may be made.
+    """Check that a version may be placed in `root`, or that `root` may be made.
 
     Raises:
         StorageError: it may not.
     """
     if os.path.lexists(root):
-        for place in (root, *(root / name for name in (ENVS, STAGING))):
-            if os.path.lexists(place) and not os.access(place, os.W_OK | os.X_OK):
+        inside = [root / name for name in (ENVS, STAGING) if os.path.isdir(root / name)]
+        for place in (root, *inside):
+            if not os.access(place, os.W_OK | os.X_OK):
                 raise StorageError(f"{place} cannot be written: Permission denied; {NO_RIGHTS}")
     elif not os.access(above := _above(root), os.W_OK | os.X_OK):
         raise StorageError(

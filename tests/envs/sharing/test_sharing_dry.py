@@ -482,13 +482,29 @@ def test_dry_runs_foretell_that_a_folder_inside_belongs_to_another(
             assert f"/{name} cannot be written" in str(error)
 
 
-def test_an_install_that_reaches_no_remote_says_so(team, stores, tmp_path):
+def test_an_install_says_where_it_looked_in_vain(team, stores, tmp_path):
     lock = tmp_path / "envstore.lock"
     assert run("lock", "--out", lock, "--store", stores[0].root).exit_code == 0
     words = ("install", "-r", lock, "--remote", tmp_path / "nowhere", "--store", stores[1].root)
     done = run(*words)
     assert done.exit_code == 1
-    assert "install from no remote that can be reached: 1 refused" in done.output
-    for name in ("", tmp_path):
+    assert f"install from {tmp_path}/nowhere: 1 refused" in done.output
+    assert "install from no remote: 1 refused" in run(*words[:3], *words[5:]).output
+    for name, said in (("", "is a folder; name the lock file"), ("x" * 300, "is no lock file")):
         error = run("install", "-r", name, "--store", stores[1].root).exception
-        assert "is a folder; name the lock file" in str(error)
+        assert isinstance(error, ConfigError)
+        assert said in str(error)
+
+
+def test_rights_inside_matter_only_where_something_is_placed(team, tmp_path, monkeypatch):
+    pulled = tmp_path / "pulled"
+    assert run("pull", team, "--store", pulled).exit_code == 0
+    asked = os.access
+    monkeypatch.setattr(
+        "os.access",
+        lambda path, mode, **k: (
+            not (path == pulled / "envs" and mode & os.W_OK) and asked(path, mode, **k)
+        ),
+    )
+    for words in (("pull", team), ("reindex",), ("withdraw", "maze", "--reason", "bad")):
+        assert run(*words, "--store", pulled).exit_code == 0

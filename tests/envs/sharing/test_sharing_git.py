@@ -331,7 +331,9 @@ def test_what_git_says_of_rights_is_told_as_it_is(repository, stores, monkeypatc
         push(str(repository), alice)
     said = b"fatal: detected dubious ownership in repository at '/x'\nTo add\n\nCall it\n"
     error = module.Git(repository, "file:///x").failure("ls-remote", said)
-    assert "it belongs to another user of this machine; if you trust them: git config" in str(error)
+    assert "/x belongs to another user; if you trust them: git config --global" in str(error)
+    error = module.Git(repository, "ssh://host/x").failure("ls-remote", said)
+    assert "if you trust them" not in str(error)
 
 
 def test_a_repository_needs_a_place(stores):

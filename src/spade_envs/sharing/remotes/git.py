@@ -34,8 +34,6 @@ _RIVAL = (b"non-fast-forward", b"fetch first", b"cannot lock ref", b"failed to u
           b"incorrect old value", b"stale info", b"reference already exists")  # fmt: skip
 _END_S = 1.0
 """How long the end of what git runs is waited for."""
-_WRITTEN = tuple(f"{git}{name}" for git in ("", ".git/")
-                 for name in ("objects", "refs", "refs/heads"))  # fmt: skip
 _NOBODY = "spade-envs <spade-envs@localhost>"
 
 
@@ -127,9 +125,9 @@ class GitRemote:
         Whether a server lets us push shows only when we do.
         """
         here = _path_of(self._git.url)
-        for place in [here / name for name in _WRITTEN] if here else ():
-            if os.path.isdir(place) and not os.access(place, os.W_OK | os.X_OK):
-                raise StorageError(f"nothing may be written into {place}; {NO_RIGHTS}")
+        for objects in (here / "objects", here / ".git/objects") if here else ():
+            if os.path.isdir(objects) and not os.access(objects, os.W_OK | os.X_OK):
+                raise StorageError(f"nothing may be written into {objects}; {NO_RIGHTS}")
         if self._tip and not self._branch:
             raise RemoteError(f"{self.label}#{self._wanted} is no branch, so nothing is pushed")
 
@@ -248,7 +246,9 @@ class GitRemote:
             self._git.run("update-ref", "refs/spade/last", f"{self._mine}-new", check=False)
             return
         said = done.stdout + done.stderr
-        if any(word in said for word in _RIVAL) and b"Permission denied" not in said:
+        denied = any(b"Unable to create" in line and b"Permission denied" in line
+                     for line in said.splitlines())  # fmt: skip
+        if any(word in said for word in _RIVAL) and not denied:
             raise Moved(f"somebody else pushed to {self.label} meanwhile")
         raise self._git.failure("push", done.stderr or done.stdout)
 
@@ -276,7 +276,7 @@ class GitRemote:
         """End git's processes, and forget what was begun; an interrupt leaves threads at work."""
         self._closed = True
         self._drop()
-        if (self._git.folder / "HEAD").exists():
+        if os.path.exists(self._git.folder / "HEAD"):
             for ref in (self._mine, f"{self._mine}-new"):
                 self._git.run("update-ref", "-d", ref, check=False)
 

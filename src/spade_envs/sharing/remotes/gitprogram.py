@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
+import shlex
 import shutil
 import subprocess
 import tempfile
@@ -23,6 +25,7 @@ MOST_BLOCKS = 16 << 20
 """Of 512 bytes: no file that git writes while it fetches may be greater."""
 MOST_LISTED_BYTES = 512 << 20
 _PIECE_BYTES = 1 << 20
+_OTHERS = re.compile(r"dubious ownership in repository at '([^'\n]+)'")
 
 _SETTINGS = (
     ("core.hooksPath", "/dev/null"),
@@ -130,10 +133,10 @@ class Git:
         text = said.decode("utf-8", "replace")
         lines = [line for line in text.splitlines() if line.strip() and "hint:" not in line]
         why = masked(" ".join(lines[-3:]), self.url) or "it gave no reason"
-        if "dubious ownership" in text:
+        if (found := _OTHERS.search(text)) and self.url.startswith("file:///"):
             why = (
-                "it belongs to another user of this machine; if you trust them: git config "
-                "--global --add safe.directory PATH"
+                f"{found[1]} belongs to another user; if you trust them: git config --global --add "
+                f"safe.directory {shlex.quote(found[1])}"
             )
         return RemoteError(f"git {doing} of {masked(self.url, self.url)} failed: {why}")
 
