@@ -167,6 +167,10 @@ def refreshed(stores: Iterable[EnvStore], embedder: str | None) -> list[Memory]:
     return memories
 
 
+_FAR = 0.1
+"""Similarity below which nothing can be said to be near, by any embedder."""
+
+
 def _show(memories: list[Memory], found: list[Neighbour], k: int, *, as_json: bool) -> None:
     from spade_envs.cli.browse import about, row_of
     from spade_envs.cli.output import counted, echo_json, print_table, say
@@ -199,6 +203,8 @@ def _show(memories: list[Memory], found: list[Neighbour], k: int, *, as_json: bo
     columns = ("id", "similarity", "won", "skills and summary")
     print_table("", columns, rows, spare=columns[:0:-1])
     total = sum(len(memory) for memory in memories)
+    if shown and shown[0].similarity < _FAR:
+        say("nothing is near: these are the least far (similarity 1 is the same, 0 is unrelated)")
     say(f"{len(shown)} of {counted(total, 'environment')}, {memories[0].fingerprint}")
 
 

@@ -78,9 +78,9 @@ def _print(found: Summary) -> None:
         if step.reached
     ]
     print_table("How far designs came", ("border or skill", "reached", "passed", ""), steps)
-    causes = [(cause.by, cause.count, cause.advice or cause.title) for cause in found.causes]
+    causes = [(cause.by, cause.count, cause.title, cause.advice) for cause in found.causes]
     if causes:
-        print_table("Refused", ("by", "count", "what to change"), causes)
+        print_table("Refused", ("by", "count", "asks for", "what to change"), causes)
     usage = found.usage
     cost = "" if found.cost is None else f", ${found.cost:.4f}"
     say(

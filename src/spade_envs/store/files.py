@@ -342,8 +342,12 @@ def staged(root: Path) -> Iterator[Path]:
     """Give a fresh folder on the store's own file system; what is left in it is removed."""
     make_folders(root, STAGING)
     folder = root / STAGING / uuid.uuid4().hex
-    with told("made", folder):
-        os.mkdir(folder)
+    try:
+        with told("made", folder):
+            os.mkdir(folder)
+    except NotADirectoryError:
+        place = root / STAGING
+        raise Corrupt(f"{place} is no folder, as a store needs it; move it away") from None
     try:
         yield folder
     finally:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from spade_envs.errors import ConfigError, StorageError
+from spade_envs.errors import ConfigError, Corrupt, StorageError
 from spade_envs.store.files import STAGING, told
 from spade_envs.store.layout import ENVS, MARKER, check_empty, check_marker
 from spade_envs.store.trouble import NO_RIGHTS
@@ -51,9 +51,12 @@ def check_rights(root: Path) -> None:
 
     Raises:
         StorageError: it may not.
+        Corrupt: a file is where a folder of the store belongs.
     """
     if os.path.lexists(root):
-        inside = [root / name for name in (ENVS, STAGING) if os.path.isdir(root / name)]
+        inside = [root / name for name in (ENVS, STAGING) if os.path.lexists(root / name)]
+        if strange := next((place for place in inside if not os.path.isdir(place)), None):
+            raise Corrupt(f"{strange} is no folder, as a store needs it; move it away")
         for place in (root, *inside):
             if not os.access(place, os.W_OK | os.X_OK):
                 raise StorageError(f"{place} cannot be written: Permission denied; {NO_RIGHTS}")

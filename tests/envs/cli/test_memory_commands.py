@@ -136,3 +136,9 @@ def test_an_interrupt_ends_a_search_whose_server_does_not_answer(tmp_path):
         process.send_signal(signal.SIGINT)
         _, err = process.communicate(timeout=20)
     assert (process.returncode, err) == (130, "\ninterrupted\n")
+
+
+def test_a_search_that_finds_nothing_near_says_so(place):
+    for question, near in (("a kiln for clay", True), ("zzzz qqqq", False)):
+        code, _, told = run("search", question, "--store", place)
+        assert (code, "nothing is near" in told) == (0, not near)

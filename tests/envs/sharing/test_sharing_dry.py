@@ -4,13 +4,21 @@ import json
 import os
 import re
 import shlex
+import shutil
 
 import pytest
 from click.testing import CliRunner
 
 from envs.store.kit import add
 from spade_envs.cli.main import cli
-from spade_envs.errors import ConfigError, NotFound, RemoteError, StorageError, StoreError
+from spade_envs.errors import (
+    ConfigError,
+    Corrupt,
+    NotFound,
+    RemoteError,
+    StorageError,
+    StoreError,
+)
 from spade_envs.sharing import push
 from spade_envs.store import open_store
 from spade_envs.store.plays import Plays, PlayWriter
@@ -508,3 +516,15 @@ def test_rights_inside_matter_only_where_something_is_placed(team, tmp_path, mon
     )
     for words in (("pull", team), ("reindex",), ("withdraw", "maze", "--reason", "bad")):
         assert run(*words, "--store", pulled).exit_code == 0
+
+
+@pytest.mark.parametrize("name", ["envs", ".staging"])
+def test_a_file_in_the_place_of_a_folder_is_called_so_before_anything(team, tmp_path, name):
+    pulled = tmp_path / "pulled"
+    open_store(pulled, create=True)
+    shutil.rmtree(pulled / name, ignore_errors=True)
+    (pulled / name).write_text("")
+    for more in ((), ("--dry-run",)):
+        error = run("pull", team, "--store", pulled, *more).exception
+        assert isinstance(error, Corrupt)
+        assert f"/{name} is no folder, as a store needs it; move it away" in str(error)

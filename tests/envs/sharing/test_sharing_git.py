@@ -340,3 +340,13 @@ def test_a_repository_needs_a_place(stores):
     for address in ("git+file://", "git+file://#main"):
         with pytest.raises(ConfigError, match="names no place"):
             push(address, stores[0])
+
+
+def test_a_branch_that_is_locked_for_good_is_told_in_git_s_words(repository, stores):
+    alice, *_ = stores
+    add(alice, 1, name="maze")
+    push(f"{repository}#main", alice)
+    (repository / "refs/heads/main.lock").write_text("")
+    add(alice, 2, name="chess")
+    with pytest.raises(RemoteError, match=r"cannot lock ref .*somebody else may have pushed"):
+        push(f"{repository}#main", alice)

@@ -34,6 +34,7 @@ _RIVAL = (b"non-fast-forward", b"fetch first", b"cannot lock ref", b"failed to u
           b"incorrect old value", b"stale info", b"reference already exists")  # fmt: skip
 _END_S = 1.0
 """How long the end of what git runs is waited for."""
+_DENIED = (b"Permission denied", b"unable to create directory")
 _NOBODY = "spade-envs <spade-envs@localhost>"
 
 
@@ -246,10 +247,13 @@ class GitRemote:
             self._git.run("update-ref", "refs/spade/last", f"{self._mine}-new", check=False)
             return
         said = done.stdout + done.stderr
-        denied = any(b"Unable to create" in line and b"Permission denied" in line
-                     for line in said.splitlines())  # fmt: skip
+        denied = any(
+            b"cannot lock ref" in line and any(word in line for word in _DENIED)
+            for line in said.splitlines()
+        )
         if any(word in said for word in _RIVAL) and not denied:
-            raise Moved(f"somebody else pushed to {self.label} meanwhile")
+            why = str(self._git.failure("push", done.stderr or done.stdout))
+            raise Moved(f"{why} (somebody else may have pushed meanwhile; do it again)")
         raise self._git.failure("push", done.stderr or done.stdout)
 
     def _drop(self) -> None:

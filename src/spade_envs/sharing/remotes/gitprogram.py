@@ -132,7 +132,8 @@ class Git:
         """Return the error for what git said on stderr."""
         text = said.decode("utf-8", "replace")
         lines = [line for line in text.splitlines() if line.strip() and "hint:" not in line]
-        why = masked(" ".join(lines[-3:]), self.url) or "it gave no reason"
+        told = lines if len(lines) < 5 else [*lines[:2], *lines[-2:]]  # the cause, and the end
+        why = masked(" ".join(told), self.url) or "it gave no reason"
         if (found := _OTHERS.search(text)) and self.url.startswith("file:///"):
             why = (
                 f"{found[1]} belongs to another user; if you trust them: git config --global --add "
