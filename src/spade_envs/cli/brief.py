@@ -195,7 +195,10 @@ def brief_command(
             click.echo(clean(message.content))
         say(f"{tokens} tokens, {how}")
     if context is not None and tokens > context:
-        say(f"that is more than {context}; take shorter passages (words in docs/corpus.md)")
+        say(
+            f"that is more than {context}; allow more, or let passages be shorter where there are "
+            "any (words in docs/corpus.md)"
+        )
         sys.exit(FOUND)
 
 

@@ -132,6 +132,8 @@ def generate_command(
     if count is None and settings["max_attempts"] is None and not limits.limited:
         raise click.UsageError("give --count, --max-attempts or --budget, so that the run ends")
     page, paid = page_to_write(html), None if price is None else Price.parse(price)
+    if limits.usd is not None and paid is None:
+        raise click.UsageError("a budget in usd needs the price of tokens: --price in=N,out=N")
     check_skills(listed(skills), [], label=True)
     documents = open_corpus(corpus)
     fillable_store(store)  # no model is loaded in vain, and no store is made for a misspelt one

@@ -220,7 +220,7 @@ def test_a_run_that_is_done_says_so_and_asks_for_nothing(tmp_path):
 
 
 def test_misspelt_names_make_no_store(tmp_path):
-    for wrong in (["--skills", "maths"], ["--corpus", "nosuch"]):
+    for wrong in (["--skills", "maths"], ["--corpus", "nosuch"], ["--budget", "usd=1"]):
         words = ["generate", "--model", "nano", "--count", "1", *wrong]
         done = CliRunner().invoke(cli, [*words, "--store", str(tmp_path / "new")])
         assert done.exception is not None
