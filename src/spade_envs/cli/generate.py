@@ -25,7 +25,7 @@ from spade_envs.cli.stores import (
 
 if TYPE_CHECKING:
     from spade_envs.design.clients import Policy, Price
-    from spade_envs.pipeline import Progress
+    from spade_envs.pipeline import Budget, Progress
     from spade_envs.store import EnvStore
     from spade_envs.types import Record, Rejection
 
@@ -121,7 +121,6 @@ def generate_command(
     from spade_envs.cli.main import FOUND
     from spade_envs.cli.output import page_to_write
     from spade_envs.corpus import open_corpus
-    from spade_envs.design.clients import Price
     from spade_envs.pipeline import Budget, generate
 
     spec = designer or model
@@ -131,9 +130,7 @@ def generate_command(
     limits = Budget.parse(budget)
     if count is None and settings["max_attempts"] is None and not limits.limited:
         raise click.UsageError("give --count, --max-attempts or --budget, so that the run ends")
-    page, paid = page_to_write(html), None if price is None else Price.parse(price)
-    if limits.usd is not None and paid is None:
-        raise click.UsageError("a budget in usd needs the price of tokens: --price in=N,out=N")
+    page, paid = page_to_write(html), _price(price, limits)
     check_skills(listed(skills), [], label=True)
     documents = open_corpus(corpus)
     fillable_store(store)  # no model is loaded in vain, and no store is made for a misspelt one
@@ -164,6 +161,14 @@ _SERVER = (
     *("concurrency", "timeout", "retries", "requests_per_minute", "tokens_per_minute"),
     *("guided", "no_stream"),
 )
+
+
+def _price(price: str | None, limits: Budget) -> Price | None:
+    from spade_envs.design.clients import Price
+
+    if limits.usd is not None and price is None:
+        raise click.UsageError("a budget in usd needs the price of tokens: --price in=N,out=N")
+    return None if price is None else Price.parse(price)
 
 
 class _Night:
