@@ -50,7 +50,9 @@ def prompt_id() -> str:
 def read_strategy(completion: Completion) -> str | NoHint:
     """Return the hint that a model answered with, or why there is none."""
     if completion.finish_reason == "length":
-        return NoHint("the answer was cut off; allow more tokens, or take a model with room for them")
+        return NoHint(
+            "the answer was cut off; allow more tokens, or take a model with room for them"
+        )
     text = split_thinking(completion.text)[1].strip()
     if not text:
         return NoHint("the answer is empty")
