@@ -9,7 +9,9 @@ import contextlib
 import importlib
 import os
 import signal
-from types import FrameType
+import threading
+from collections.abc import Iterator
+from types import FrameType, ModuleType
 
 INTERRUPTED = 130
 
@@ -25,16 +27,30 @@ def train() -> None:
 
 
 def _run(module: str) -> None:
-    usual = signal.getsignal(signal.SIGINT) is signal.default_int_handler  # else it is ignored
-    if usual:
-        signal.signal(signal.SIGINT, _leave)
-    command = importlib.import_module(module)
-    if usual:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
+    command = imported(module)
     try:
         command.main()
     except KeyboardInterrupt:
         _leave(signal.SIGINT, None)
+
+
+def imported(module: str) -> ModuleType:
+    """Return a module; an interrupt while it is imported ends the process at once."""
+    with _leaving():
+        return importlib.import_module(module)
+
+
+@contextlib.contextmanager
+def _leaving() -> Iterator[None]:
+    usual = signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    if not usual or threading.current_thread() is not threading.main_thread():
+        yield  # interrupts are ignored, somebody else's, or ours already
+        return
+    signal.signal(signal.SIGINT, _leave)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def _leave(number: int, frame: FrameType | None) -> None:

@@ -1,6 +1,6 @@
 """`python -m spade_envs` is `spade-envs`."""
 
-from spade_envs.cli.main import main
+from spade_entry import envs
 
 if __name__ == "__main__":
-    main()
+    envs()

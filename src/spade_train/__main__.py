@@ -1,5 +1,6 @@
 """`python -m spade_train` is `spade-train`."""
 
-from spade_train.cli import main
+from spade_entry import train
 
-main(prog_name="spade-train")
+if __name__ == "__main__":
+    train()

@@ -8,7 +8,6 @@ disk, language-model server). 130: interrupted.
 from __future__ import annotations
 
 import contextlib
-import importlib
 import os
 import select
 import sys
@@ -18,6 +17,7 @@ from typing import Any, NoReturn
 
 import click
 
+from spade_entry import imported
 from spade_envs._version import __version__
 from spade_envs.errors import (
     ConfigError,
@@ -93,7 +93,7 @@ class _Commands(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in _COMMANDS:
             return None
-        module = importlib.import_module(f"spade_envs.cli.{_COMMANDS[cmd_name][0]}")
+        module = imported(f"spade_envs.cli.{_COMMANDS[cmd_name][0]}")
         command = getattr(module, f"{cmd_name}_command")
         return command if isinstance(command, click.Command) else None
 

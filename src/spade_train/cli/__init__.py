@@ -7,12 +7,12 @@
 from __future__ import annotations
 
 import errno
-import importlib
 import sys
 from collections.abc import Mapping
 
 import click
 
+from spade_entry import imported
 from spade_envs._version import __version__
 from spade_envs.errors import SpadeError
 
@@ -46,7 +46,7 @@ class _Commands(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in _COMMANDS:
             return None
-        module = importlib.import_module(f"spade_train.cli.{_COMMANDS[cmd_name][0]}")
+        module = imported(f"spade_train.cli.{_COMMANDS[cmd_name][0]}")
         command = getattr(module, f"{cmd_name}_command")
         return command if isinstance(command, click.Command) else None
 

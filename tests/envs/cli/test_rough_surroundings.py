@@ -58,22 +58,31 @@ def test_what_a_progress_bar_says_is_no_markup(monkeypatch):
 _INTERRUPTED_IMPORT = """
 import os, signal, sys
 import spade_entry
-def stop(name):
-    assert name == sys.argv[2]
+usual = spade_entry.importlib.import_module
+def stop(name, package=None):
+    if name != awaited:
+        return usual(name, package)
     try:
         os.kill(os.getpid(), signal.SIGINT)
     except KeyboardInterrupt:
         raise ImportError("what compiled modules make of it") from None
 spade_entry.importlib.import_module = stop
-getattr(spade_entry, sys.argv[1])()
+start, awaited, *sys.argv[1:] = sys.argv[1:]
+getattr(spade_entry, start)()
 """
 
 
 @pytest.mark.parametrize(
-    ("start", "module"), [("envs", "spade_envs.cli.main"), ("train", "spade_train.cli")]
+    ("start", "module", "arguments"),
+    [
+        ("envs", "spade_envs.cli.main", ()),
+        ("train", "spade_train.cli", ()),
+        ("envs", "spade_envs.cli.check", ("check", "maze.py")),
+        ("train", "spade_train.cli.run", ("run", "quickstart")),
+    ],
 )
-def test_an_interrupt_during_the_first_imports_is_no_traceback(start, module):
-    command = [sys.executable, "-c", _INTERRUPTED_IMPORT, start, module]
+def test_an_interrupt_during_imports_is_no_traceback(start, module, arguments):
+    command = [sys.executable, "-c", _INTERRUPTED_IMPORT, start, module, *arguments]
     found = subprocess.run(command, check=False, capture_output=True, text=True)
     assert (found.returncode, found.stderr) == (main.INTERRUPTED, "\ninterrupted\n")
 
