@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -78,20 +79,27 @@ class ModelPlayer:
         seed: of its sampling, >= 0.
         temperature: of its sampling, >= 0.
         max_tokens: most tokens of one turn, >= 1.
+        name: what the ledger calls the player; the model's own if empty.
     """
 
     knows = False
 
     def __init__(
-        self, policy: Policy, *, seed: int = 0, temperature: float = 1.0, max_tokens: int = 2048
+        self,
+        policy: Policy,
+        *,
+        seed: int = 0,
+        temperature: float = 1.0,
+        max_tokens: int = 2048,
+        name: str = "",
     ) -> None:
-        self._policy, self._seed = policy, seed
+        self._policy, self._seed, self._name = policy, seed, name or policy.name
         self._temperature, self._max_tokens = temperature, max_tokens
 
     @property
     def name(self) -> str:
-        """Name of the model."""
-        return self._policy.name
+        """Name of the model, or the one that was given."""
+        return self._name
 
     @property
     def settings(self) -> tuple[str | int | float, ...]:
@@ -157,6 +165,24 @@ def scripted(spec: str) -> Player | None:
     if Path(spec.removeprefix(SCRIPTED)).is_file():
         return None
     raise ConfigError(f"no scripted player {spec!r}; write {FORMS}, or a file of completions")
+
+
+def script_name(spec: str) -> str:
+    """Return the name of a file of completions with its content; empty for other models.
+
+    Its base name alone would make one player of two files in different folders.
+
+    Raises:
+        ConfigError: the file cannot be read.
+    """
+    if not spec.startswith(SCRIPTED) or scripted(spec) is not None:
+        return ""
+    path = Path(spec.removeprefix(SCRIPTED))
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise ConfigError(f"cannot read the script {path}: {error.strerror}") from error
+    return f"{SCRIPTED}{path.name}#{hashlib.sha256(content).hexdigest()[:12]}"
 
 
 def _skills(text: str) -> tuple[float, float]:

@@ -129,14 +129,16 @@ def calibrate_command(
 
 def _player(spec: str, server: dict[str, Any], **sampling: Any) -> Player:
     from spade_envs.calibrate import ModelPlayer, scripted
-    from spade_envs.calibrate.players import FORMS
+    from spade_envs.calibrate.players import FORMS, script_name
     from spade_envs.design.clients import is_spec
     from spade_envs.errors import ConfigError
 
     player = scripted(spec)
     if player is None and not is_spec(spec):
         raise ConfigError(f"no model {spec!r}; write {MODELS}; or {FORMS}")
-    return player if player is not None else ModelPlayer(open_model(spec, **server), **sampling)
+    if player is not None:
+        return player
+    return ModelPlayer(open_model(spec, **server), name=script_name(spec), **sampling)
 
 
 def _targets(

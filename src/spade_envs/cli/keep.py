@@ -113,13 +113,14 @@ def reindex_command(store: str | None, embedder: str | None) -> None:
     """
     from spade_envs.cli.memory import remembering
     from spade_envs.cli.output import counted
-    from spade_envs.memory import rebuild_memory
+    from spade_envs.memory import make_embedder, rebuild_memory
 
     opened = existing_store(store)
+    made = None if embedder is None else make_embedder(embedder)  # or nothing is done
     click.echo(f"{counted(opened.reindex(), 'version')} indexed in {opened.root}")
-    if embedder is not None:
+    if made is not None:
         bar, show = remembering()
         with bar:
-            memory = rebuild_memory(opened, embedder, show)
+            memory = rebuild_memory(opened, made, show)
         told = counted(len(memory), "environment")
         click.echo(f"{told} remembered with {memory.fingerprint}")

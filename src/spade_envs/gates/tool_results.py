@@ -39,7 +39,11 @@ class Result:
 
 
 def results(trace: Trace) -> Iterator[tuple[int, Result]]:
-    """Yield the position of the action, and each call that it holds with its result."""
+    """Yield the position of the action, and each call that it holds with its result.
+
+    An action of more than `MAX_CALLS` calls holds none: environments refuse it as a whole, so it
+    runs nothing.
+    """
     for index, (action, got) in enumerate(trace.steps):
         found = parse_calls(action)
         told = got.info.get("tool_results")

@@ -11,7 +11,9 @@ import numpy as np
 from spade_envs.memory.embedders.base import Embedder, Vectors, embed
 
 RECENT = 4096
-"""Texts whose vectors are held: some 6 MB at 384 dimensions."""
+"""Texts whose vectors are held, where there is room for them."""
+RECENT_BYTES = 16 << 20
+"""Bytes of the vectors that are held: all of `RECENT` up to 1024 dimensions, 256 of 16384."""
 
 
 class RecentVectors:
@@ -20,10 +22,13 @@ class RecentVectors:
     Args:
         embedder: makes the vectors.
         most: how many are held, >= 1; those that were not asked for longest go first.
+        most_bytes: of the vectors that are held together, >= 1; fewer are held if they are long.
     """
 
-    def __init__(self, embedder: Embedder, most: int = RECENT) -> None:
-        self._embedder, self._most = embedder, most
+    def __init__(
+        self, embedder: Embedder, most: int = RECENT, *, most_bytes: int = RECENT_BYTES
+    ) -> None:
+        self._embedder, self._most, self._most_bytes = embedder, most, most_bytes
         self._rows: dict[bytes, Vectors] = {}
 
     def of(self, texts: Sequence[str]) -> Vectors:
@@ -40,7 +45,8 @@ class RecentVectors:
         for key, row in found.items():
             self._rows.pop(key, None)  # those asked for now are the last
             self._rows[key] = row
-        for key in list(islice(self._rows, max(0, len(self._rows) - self._most))):
+        room = min(self._most, self._most_bytes // max(1, made.shape[1] * made.itemsize))
+        for key in list(islice(self._rows, max(0, len(self._rows) - room))):
             self._rows.pop(key, None)
         if not keys:
             return made

@@ -1,6 +1,7 @@
 """`calibrate` from the outside: what it prints, what it writes, and how it ends."""
 
 import json
+import re
 
 import pytest
 from click.testing import CliRunner
@@ -60,6 +61,24 @@ def test_several_levels_are_summed_up(mine):
     (found,) = json.loads(done.stdout)["environments"]
     assert [level["level"] for level in found["levels"]] == [0, 1]
     assert (found["all"]["plays"], found["all"]["success"]) == (4, 0.0)
+
+
+def test_two_files_of_completions_with_one_name_are_two_players(mine, tmp_path):
+    files = [tmp_path / folder / "s.jsonl" for folder in ("one", "two")]
+    for file, said in zip(files, ("left", "right"), strict=True):
+        file.parent.mkdir()
+        file.write_text(json.dumps(said) + "\n", encoding="utf-8")
+
+    def played(file):
+        model = ("--model", f"scripted:{file}", "--max-turns", 1)
+        return run(PUNCH, *model, "--episodes", 1, "--levels", 0, "--json")
+
+    models = [json.loads(played(file).stdout)["model"] for file in files]
+    assert all(re.fullmatch(r"scripted:s\.jsonl#[0-9a-f]{12}", model) for model in models)
+    assert models[0] != models[1]
+    assert {cell.policy for cell in PlayReader(mine).cells()} == set(models)
+    moved = files[0].rename(tmp_path / "s.jsonl")
+    assert "1 of 1 instance were played before" in played(moved).stderr
 
 
 def test_an_environment_that_breaks_is_told_and_ends_with_1(mine, monkeypatch):

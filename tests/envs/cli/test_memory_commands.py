@@ -99,6 +99,18 @@ def test_another_embedder_is_refused_with_a_command_that_mends_it(tmp_path):
     assert run("search", "kiln", "-k", 0, "--store", store.root)[0] == 2
 
 
+def test_a_misspelt_embedder_is_told_before_anything_is_indexed(tmp_path):
+    store = open_store(tmp_path / "s", create=True)
+    add_about(store, "Fire clay pots in a kiln", name="oven")
+    index = store.root / "index.jsonl"
+    index.write_bytes(b"")
+    code, out, err = run("reindex", "--embedder", "hashed:x", "--store", store.root)
+    assert (code, out, index.read_bytes()) == (2, "", b"")
+    assert "hashed:x" in err
+    assert run("reindex", "--embedder", "hashed:64", "--store", store.root)[0] == 0
+    assert index.read_bytes()
+
+
 def test_every_known_store_is_searched(place):
     starter = starter_path()
     code, out, _ = run("search", "railway timetable", "-k", 100, "--json", SPADE_ENVSTORE=place)

@@ -4,6 +4,7 @@ import pytest
 
 from envs.gates.subjects import judge
 from envs.gates.zoo import PARCELS, SUMS
+from spade_envs.api.calls import MAX_CALLS
 from spade_envs.gates.tool_results import Pool, sample_calls
 from spade_envs.gates.tool_schemas import tools_described
 from spade_envs.gates.tools import reading_changes_nothing, tools_work
@@ -156,6 +157,12 @@ def test_a_reference_that_calls_a_tool_that_is_not_there_fails(code, name):
     finding = judge(code, tools_work)
     assert finding.outcome == "fail"
     assert f"the reference calls {name!r}, which is no tool (tools: " in finding.message
+
+
+@pytest.mark.parametrize(("others", "outcome"), [(MAX_CALLS - 1, "fail"), (MAX_CALLS, "pass")])
+def test_an_action_of_more_calls_than_run_calls_no_tool(others, outcome):
+    said = f'"".join([call("find_parcel", surname="Nobody")] * {others}) + call("look_up"'
+    assert judge(parcels('call("find_parcel"', said), tools_work).outcome == outcome
 
 
 TALLY = """        return str(self._state[part])

@@ -35,6 +35,48 @@ def test_what_was_not_asked_for_longest_goes_first():
     assert axes.asked == ["a"]
 
 
+class Wide(Axes):
+    """Vectors of a length that is told."""
+
+    def __init__(self, dimension):
+        super().__init__("")
+        self._length = dimension
+
+    @property
+    def dimension(self):
+        return self._length
+
+    def embed(self, texts):
+        self.asked += texts
+        rows = np.zeros((len(texts), self._length), dtype=np.float32)
+        rows[:, 0] = 1
+        return rows
+
+
+@pytest.mark.parametrize(
+    ("dimension", "held"), [(384, 4096), (1024, 4096), (4096, 1024), (16384, 256)]
+)
+def test_long_vectors_are_held_in_as_many_bytes_as_short_ones(dimension, held):
+    wide = Wide(dimension)
+    recent = RecentVectors(wide)
+    texts = [str(number) for number in range(held + 50)]
+    for start in range(0, len(texts), 256):
+        assert recent.of(texts[start : start + 256]).shape[1] == dimension
+    wide.asked.clear()
+    recent.of(texts[-held:])
+    assert wide.asked == []
+    recent.of(texts[:1])
+    assert wide.asked == texts[:1]
+
+
+def test_a_vector_that_is_longer_than_the_room_is_made_and_not_held():
+    wide = Wide(8)
+    recent = RecentVectors(wide, most_bytes=31)
+    for _ in range(2):
+        assert recent.of(["a", "a"]).tolist() == [[1] + [0] * 7] * 2
+    assert wide.asked == ["a", "a"]
+
+
 def test_a_failing_embedder_leaves_nothing_behind():
     class Failing(Axes):
         def embed(self, texts):
