@@ -99,6 +99,8 @@ class _Lines:
         """Take the metrics of an update."""
         from spade_train.cli.progress import say
 
-        if not self._shown or update % _LINE_UPDATES:
+        number, trained = update + 1, "train/learning_rate" in values
+        if not self._shown or (trained and number > 1 and number % _LINE_UPDATES):
             return
-        self._shown = say(f"update {update} of at most {self._updates}", values)
+        name = f"update {number} of at most {self._updates}" if trained else "last evaluation"
+        self._shown = say(name, values)

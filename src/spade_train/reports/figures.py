@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from spade_envs.intervals import Interval, gain_interval
 from spade_envs.types import Json
 from spade_train.reports.panels import times
 from spade_train.reports.plots import percent
@@ -171,10 +172,36 @@ def _sentences(it: Figures) -> Iterator[str]:
 def _held_out_words(it: HeldOut) -> str:
     if it.evaluations == 1:
         return f"Held-out success is {percent(it.last)}{_pm(it.last_se)}, measured once."
+    noise = _noise(it)
+    if noise is not None and noise[0] <= 0.0 <= noise[1]:
+        ends = f"{100 * noise[0]:+.1f} to {100 * noise[1]:+.1f}"
+        return (
+            f"Held-out success was {percent(it.first)}{_pm(it.first_se)} at update "
+            f"{it.first_update} and {percent(it.last)}{_pm(it.last_se)} at update "
+            f"{it.last_update}: no more apart than evaluations are by chance "
+            f"(95 % interval of the change {ends} points)."
+        )
     return (
         f"Held-out success went from {percent(it.first)}{_pm(it.first_se)} to "
         f"{percent(it.last)}{_pm(it.last_se)} (updates {it.first_update} and {it.last_update})."
     )
+
+
+def _noise(it: HeldOut) -> Interval | None:
+    """Return the 95 % interval of the change; None if nothing tells how many episodes there were.
+
+    The records hold no episode alone, so it is that of unpaired ones, which is rather too wide.
+    """
+    first, last = _episodes(it.first, it.first_se), _episodes(it.last, it.last_se)
+    if not (first or last):
+        return None
+    first, last = first or last, last or first  # both evaluations play the same instances
+    return gain_interval((round(it.first * first), first), (round(it.last * last), last))
+
+
+def _episodes(rate: float, error: float | None) -> int:
+    """Return the episodes that a rate of this standard error is of; 0 if it does not tell."""
+    return round(1 + rate * (1 - rate) / error**2) if error and 0 < rate < 1 else 0
 
 
 def _pm(error: float | None) -> str:

@@ -129,6 +129,30 @@ def test_figures_and_words(tmp_path):
     assert [duration(s) for s in (59.4, 200, 7500)] == ["59 s", "3 min 20 s", "2 h 5 min"]
 
 
+@pytest.mark.parametrize(
+    ("first", "last", "error", "words"),
+    [
+        (0.470, 0.453, 0.014, "was 47.0 % ± 1.4 at update 0 and 45.3 % ± 1.4 at update 3: no more"),
+        (0.4, 0.5, 0.014, "went from 40.0 % ± 1.4 to 50.0 % ± 1.4"),
+        (0.5, 0.4, 0.014, "went from 50.0 % ± 1.4 to 40.0 % ± 1.4"),
+        (0.0, 0.1, 0.1, "was 0.0 % ± 0.0 at update 0 and 10.0 % ± 10.0 at update 3: no more"),
+        (0.4, 0.5, None, "went from 40.0 % to 50.0 %"),
+    ],
+)
+def test_a_change_within_the_noise_of_the_evaluations_is_called_so(
+    tmp_path, first, last, error, words
+):
+    run = make_run(tmp_path / "run", updates=3)
+    rows = [{"update": 0, "eval/success": first}, {"update": 3, "eval/success": last}]
+    if error is not None:
+        for row in rows:
+            row["eval/success_se"] = error if row["eval/success"] else 0.0
+    write_lines(run / "metrics.jsonl", rows)
+    held = sentences(figures(read(run)))[0]
+    assert f"Held-out success {words}" in held
+    assert ("95 % interval of the change" in held) == ("no more" in words)
+
+
 def test_samples_are_typical_ones_of_each_third(tmp_path):
     run = make_run(tmp_path / "run", updates=9)
     early, middle, late = samples(read(run))

@@ -42,7 +42,7 @@ class FakeTrainer:
         try:
             for update in range(done, config.run.updates):
                 self.clock += 1000.0 if update in self.slow else 1.0
-                values = {"agent/success": 0.5}
+                values = {"agent/success": 0.5, "train/learning_rate": 0.1}
                 if watch is not None:
                     watch(update, values if update else values | {"eval/success": 0.4})
                 done = update + 1
@@ -117,7 +117,11 @@ def test_the_command(trainer, tmp_path):
     assert done.exit_code == 0, done.output
     assert done.stdout.splitlines()[-1] == str(out / "report.html")
     assert "Held-out success is 50.0 % ± 1.0, measured once." in done.stdout
-    assert "update 5 of at most 6: success 0.50" in done.stderr
+    told = [line for line in done.stderr.splitlines() if line.startswith("update ")]
+    assert told == [
+        "update 1 of at most 6: success 0.50, held-out 0.40",
+        "update 5 of at most 6: success 0.50",
+    ]
     done = CliRunner().invoke(
         main, ["quickstart", "--out", str(out), "--seed", "3", "--updates", "9"]
     )
