@@ -26,11 +26,12 @@ def audit_command(
 ) -> None:
     """Tell who made environments, from which documents, under which licences, and whence pulled.
 
-    Nothing is run, and no model is asked. Exit code 1 if a manifest or signature is broken.
+    Nothing is run, and no model is asked. Exit code 1 if a manifest or signature is broken, 3
+    if the disk fails.
     """
-    from spade_envs.cli.main import FOUND
+    from spade_envs.cli.main import FOUND, MACHINERY
     from spade_envs.cli.output import clean, echo_json
-    from spade_envs.errors import StoreError
+    from spade_envs.errors import StorageError, StoreError
     from spade_envs.trust.lineage import lineage_of
     from spade_envs.trust.settings import load
 
@@ -38,12 +39,12 @@ def audit_command(
     chosen = _chosen(refs, store)
     held = {record.digest for opened in readable_stores(store) for record in opened.records()}
     found: list[Lineage] = []
-    broken = []
+    broken: list[StoreError] = []
     for opened, record in chosen:
         try:
             found.append(lineage_of(opened, record, settings, held=held))
         except StoreError as error:
-            broken.append(str(error))
+            broken.append(error)
     shown = [each for each in found if each.remarks] if only_remarks else found
     if as_json:
         echo_json(shown)
@@ -52,10 +53,11 @@ def audit_command(
             _print_one(each)
     else:
         _print_all(shown, found)
-    for text in broken:
-        click.echo(f"error: {clean(text)}", err=True)
+    for error in broken:
+        click.echo(f"error: {clean(str(error))}", err=True)
     if broken:
-        sys.exit(FOUND)
+        failed = any(isinstance(error, StorageError) for error in broken)
+        sys.exit(MACHINERY if failed else FOUND)
 
 
 def _chosen(refs: tuple[str, ...], store: str | None) -> list[tuple[EnvStore, Record]]:

@@ -21,6 +21,7 @@ from spade_envs.sharing.wanted import EVERYTHING, Wanted
 from spade_envs.store import EnvStore
 from spade_envs.store.outside import write_whole
 from spade_envs.store.plays import PlayReader
+from spade_envs.store.trouble import storage_error
 from spade_envs.trust.origin import origin_in, origins_of, public_address
 
 LOCK_FILE = "envstore.lock"
@@ -158,8 +159,11 @@ def read_lock(path: Path) -> Lock:
         lock = msgspec.convert(raw, Lock)
     except FileNotFoundError:
         raise ConfigError(f"{path} is not there; make it with: spade-envs lock") from None
-    except (OSError, Corrupt, msgspec.ValidationError) as error:
+    except (Corrupt, msgspec.ValidationError) as error:
         raise ConfigError(f"{path} is no lock file: {error}") from None
+    except OSError as error:
+        told_why = storage_error(error, "read", path, other="another lock file")
+        raise ConfigError(str(told_why)) from None
     seen: set[str] = set()
     for each in lock.environments:
         try:

@@ -325,9 +325,11 @@ class EnvStore:
         Also sweeps what killed writers left behind more than a day ago.
 
         Raises:
+            Corrupt: `envs` is no folder; the index stays as it is.
             StoreError: the store cannot be written to.
         """
         self.require_writable()
+        layout.check_envs(self.root)
         sweep_staging(self.root)
         begun_ns = now_ns(self.root)
         return self._write_derived(index.rebuild(self.root, strict=True), begun_ns)

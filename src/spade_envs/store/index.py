@@ -8,6 +8,7 @@ and an index that is missing or unreadable is rebuilt. So an index is never wron
 from __future__ import annotations
 
 import logging
+from functools import lru_cache
 from pathlib import Path
 
 import msgspec
@@ -16,7 +17,7 @@ from spade_envs.errors import Corrupt, FormatTooNew, NotFound, StorageError
 from spade_envs.ids import NAMESPACE, EnvId
 from spade_envs.store.files import read_file, replace_file, set_time
 from spade_envs.store.insertion import insert
-from spade_envs.store.layout import INDEX, MAX_INDEX_BYTES, scan
+from spade_envs.store.layout import INDEX, MAX_INDEX_BYTES, check_envs, scan
 from spade_envs.store.read import clean_line, read_tombstone, read_version
 from spade_envs.types import EnvKind, Record
 
@@ -79,11 +80,9 @@ def load(root: Path, *, trusting: bool = False, strict: bool = False) -> list[In
     known = _known(indexed) if trusting else None
     present = scan(root, known=known, known_at_ns=written_at_ns)
     if stray := indexed.keys() - present.keys():
-        logger.warning(
-            "%s names %d version(s) that are not there, such as %s",
-            root / INDEX,
-            len(stray),
-            min(stray),
+        _tell_once(
+            f"{root / INDEX} names {len(stray)} version(s) that are not there, such as "
+            f"{min(stray)}; reindex mends it"
         )
     lines: list[IndexLine] = []
     for env_id, withdrawn in present.items():
@@ -94,6 +93,12 @@ def load(root: Path, *, trusting: bool = False, strict: bool = False) -> list[In
             lines.append(line)
     lines.sort(key=order)
     return lines
+
+
+@lru_cache(maxsize=256)
+def _tell_once(text: str) -> None:
+    """Log a warning that would be the same at every look at a store."""
+    logger.warning("%s", text)
 
 
 def _modified_ns(path: Path) -> int:
@@ -119,8 +124,11 @@ def rebuild(root: Path, *, strict: bool = False) -> list[IndexLine]:
         strict: raise where the disk fails, instead of leaving out what it does not give.
 
     Raises:
+        Corrupt: `strict` and the versions lie in no folder.
         StorageError: see `load`.
     """
+    if strict:
+        check_envs(root)
     found = [derive(root, EnvId.parse(env_id), strict=strict) for env_id in scan(root)]
     return sorted((line for line in found if line is not None), key=order)
 
@@ -155,7 +163,7 @@ def read_index(root: Path) -> dict[str, IndexLine] | None:
     except FileNotFoundError:
         return None
     except (OSError, Corrupt, msgspec.DecodeError, UnicodeDecodeError) as error:
-        logger.warning("%s is unreadable and passed over: %s", root / INDEX, error)
+        _tell_once(f"{root / INDEX} is unreadable and passed over: {error}; reindex mends it")
         return None
     return {line.id: line for line in lines}
 

@@ -106,6 +106,17 @@ def check_marker(root: Path) -> None:
         raise Corrupt(f"{where}: namespace must be {NAMESPACE!r}, and there are no other keys")
 
 
+def check_envs(root: Path) -> None:
+    """Check that what should hold the versions is a folder, or not there yet.
+
+    Raises:
+        Corrupt: it is something else, so nothing can be said of the versions.
+    """
+    place = root / ENVS
+    if os.path.lexists(place) and not _is_folder(place):
+        raise Corrupt(f"{place} is no folder, so no version can be read; put the folder back")
+
+
 def scan(
     root: Path, *, known: Mapping[str, Mapping[str, bool]] | None = None, known_at_ns: int = 0
 ) -> dict[str, bool]:

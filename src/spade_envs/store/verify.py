@@ -233,8 +233,9 @@ def _index(root: Path) -> Iterator[Problem]:
         yield Problem("index", layout.INDEX, str(error))
         return
     lines = index.rebuild(root)
-    if data != index.encode(lines):
+    if data != index.encode(lines):  # the catalogue goes with it
         yield Problem("index", layout.INDEX, "is not up to date; reindex mends it")
+        return
     with contextlib.suppress(Corrupt, OSError):
         shown = read_file(root, layout.CATALOG, max_bytes=layout.MAX_INDEX_BYTES)
         if shown != catalog.render(lines):

@@ -1,13 +1,17 @@
 """Lock files: the very same environments elsewhere, or a clear reason why not."""
 
+import errno
 import json
+import os
 import subprocess
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
 from envs.sharing.places import folder, git, memory
 from envs.store.kit import add
+from spade_envs.cli.main import cli, exit_code
 from spade_envs.errors import ConfigError, FormatTooNew
 from spade_envs.sharing import Wanted, install, make_lock, pull, push, read_lock, write_lock
 from spade_envs.sharing.install import InstallOptions
@@ -176,3 +180,35 @@ def test_a_lock_that_lies_or_is_newer_is_refused(change, why, tmp_path):
     with pytest.raises((ConfigError, FormatTooNew), match=why) as caught:
         read_lock(path)
     assert "hunter22" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("number", "said"),
+    [
+        (errno.EACCES, "Permission denied; give yourself the right to read it"),
+        (errno.EIO, "Input/output error; name another lock file"),
+    ],
+)
+def test_a_lock_file_that_cannot_be_read_is_named_with_the_mend(
+    number, said, tmp_path, monkeypatch
+):
+    path = tmp_path / "envstore.lock"
+
+    def fail(*_, **__):
+        raise OSError(number, os.strerror(number), str(path))
+
+    monkeypatch.setattr(Path, "open", fail)
+    with pytest.raises(ConfigError) as caught:
+        read_lock(path)
+    assert str(caught.value) == f"{path} cannot be read: {said}"
+
+
+def test_a_folder_or_too_long_a_name_is_no_lock_file(tmp_path):
+    for path in (tmp_path, tmp_path / ("x" * 300), tmp_path / "x.lock" / "y"):
+        (tmp_path / "x.lock").touch()
+        done = CliRunner().invoke(cli, ["install", "-r", str(path), "--store", str(tmp_path / "s")])
+        assert exit_code(done.exception) == 2
+        assert str(done.exception).startswith(f"{path} ")
+        assert "name " in str(done.exception)
+        assert "Errno" not in str(done.exception)
+    assert not (tmp_path / "s").exists()

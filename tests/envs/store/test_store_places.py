@@ -16,7 +16,7 @@ import spade_envs
 from envs.store.faults import FailingDisk, Fault, on
 from envs.store.kit import add, source_of
 from spade_envs.cli.main import cli
-from spade_envs.errors import StorageError
+from spade_envs.errors import Corrupt, StorageError
 from spade_envs.memory import open_memory
 from spade_envs.store import EnvStore, index, open_store, starter_path
 from spade_envs.store.files import now_ns
@@ -178,3 +178,26 @@ def test_a_memory_that_is_damaged_is_made_anew(store, damage, place):
 def test_a_file_system_without_folders_is_told_in_one_sentence():
     with pytest.raises(StorageError, match=r"/proc/x cannot be made: .*name another folder"):
         open_store("/proc/x", create=True)
+
+
+def test_a_stale_index_is_told_once(store, caplog):
+    shutil.rmtree(store.root / "envs" / "maze")
+    for _ in range(3):
+        store.records()
+    assert [record.message.rpartition("; ")[2] for record in caplog.records] == ["reindex mends it"]
+    assert [each.path for each in store.verify()] == ["index.jsonl"]
+    store.reindex()
+    assert store.verify() == []
+
+
+@pytest.mark.parametrize("how", ["file", "link"])
+def test_envs_that_are_no_folder_leave_the_index(store, how, tmp_path):
+    before = (store.root / "index.jsonl").read_bytes()
+    (store.root / "envs").rename(tmp_path / "moved")
+    if how == "file":
+        (store.root / "envs").touch()
+    else:
+        (store.root / "envs").symlink_to(tmp_path / "moved")
+    with pytest.raises(Corrupt, match=r"envs is no folder, so no version can be read; put the"):
+        store.reindex()
+    assert (store.root / "index.jsonl").read_bytes() == before

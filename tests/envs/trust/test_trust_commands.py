@@ -10,7 +10,7 @@ from click.testing import CliRunner
 from envs.store.kit import PROVENANCE, add, report_of, source_of
 from envs.trust.kit import tree
 from spade_envs.cli.main import cli, exit_code
-from spade_envs.errors import NotFound, NotTrusted
+from spade_envs.errors import NotFound, NotTrusted, StorageError
 from spade_envs.ids import EnvId
 from spade_envs.store import open_store
 from spade_envs.trust.lineage import lineage_of
@@ -308,3 +308,15 @@ def test_a_signature_that_was_made_later_is_pushed_to_its_own_manifest_alone(
     allow_signer(Signer("alice", public["alice"]))
     done = run("pull", tmp_path / place, "--store", tmp_path / "new")
     assert (done.exit_code, done.stdout.count("signed by alice")) == (0, 1)
+
+
+def test_a_disk_that_fails_ends_audit_as_machinery(store, monkeypatch):
+    add(store, 1, name="maze")
+
+    def fail(*_, **__):
+        raise StorageError("manifest.json cannot be read: Input/output error; do the same again")
+
+    monkeypatch.setattr("spade_envs.trust.lineage.lineage_of", fail)
+    done = run("audit", "--store", store.root)
+    assert done.exit_code == 3
+    assert "error: manifest.json cannot be read: Input/output error" in done.output
