@@ -13,6 +13,7 @@ import resource
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,7 +28,7 @@ from spade_envs.store.files import now_ns, replace_file
 from spade_envs.store.layout import CATALOG, ENVS, MANIFEST, REPORT, SOURCE
 
 BAR_S = 10.0
-"""Processor seconds of each command."""
+"""Seconds by the clock, and for `list` those of the processor as well."""
 
 _HASH_ALL = """\
 import hashlib, os, sys
@@ -39,36 +40,49 @@ for folder, _, names in os.walk(sys.argv[1]):
 
 
 def run(scale: Scale) -> Result:
-    """Measure the processor seconds of each command, in fresh processes that take turns."""
+    """Measure the seconds of each command, in fresh processes that take turns."""
+    clock: dict[str, list[float]] = {}
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder) / "store"
         fill(root, scale.versions)
         ours = (sys.executable, "-m", "spade_envs")
+        commands = {
+            "list": (*ours, "list", "--store", str(root)),
+            "list --json": (*ours, "list", "--json", "--store", str(root)),
+            "verify --quick": (*ours, "verify", "--quick", "--store", str(root)),
+            "read and hash": (sys.executable, "-c", _HASH_ALL, str(root / ENVS)),
+        }
         contenders = {
-            "list": _command((*ours, "list", "--store", str(root))),
-            "list --json": _command((*ours, "list", "--json", "--store", str(root))),
-            "verify --quick": _command((*ours, "verify", "--quick", "--store", str(root))),
-            "read and hash": _command((sys.executable, "-c", _HASH_ALL, str(root / ENVS))),
+            name: _command(command, clock.setdefault(name, []))
+            for name, command in commands.items()
         }
         taken = interleave(scale.at_most(3), contenders)
-    series = tuple(Series(name, "processor s", samples) for name, samples in taken.items())
+    series = [Series(name, "processor s", samples) for name, samples in taken.items()]
     medians = {each.name: each.median for each in series}
     claims = [
-        Claim(f"{name}, {scale.versions} environments: processor seconds", value, BAR_S, False)
-        for name, value in medians.items()
-        if name != "read and hash"
+        Claim(
+            f"{name}, {scale.versions} environments: processor seconds", medians[name], BAR_S, False
+        )
+        for name in ("list", "list --json")
     ]
+    for name in ("list", "list --json", "verify --quick"):
+        series.append(Series(f"{name}, by the clock", "s", tuple(clock[name])))
+        claims.append(Claim(f"{name}: seconds by the clock", series[-1].median, BAR_S, False))
     times = medians["verify --quick"] / medians["read and hash"]
-    note = f"verify --quick takes {times:.2f} times what reading and hashing the files takes"
-    return Result("large-store", series, tuple(claims), (note,))
+    note = (
+        f"verify --quick shares its work out to the processors there are; it takes {times:.2f} "
+        "times the processor time of reading and hashing the files"
+    )
+    return Result("large-store", tuple(series), tuple(claims), (note,))
 
 
-def _command(command: Sequence[str]) -> Measure:
+def _command(command: Sequence[str], clock: list[float]) -> Measure:
     def measure() -> float:
-        before = _children_s()
+        before, start = _children_s(), time.perf_counter()
         done = subprocess.run(command, stdout=subprocess.DEVNULL, check=False)
         if done.returncode:
             raise RuntimeError(f"{' '.join(command)} ended with {done.returncode}")
+        clock.append(time.perf_counter() - start)
         return _children_s() - before
 
     return measure

@@ -10,9 +10,12 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterator
+import signal
+import threading
+from collections.abc import Iterator, Sequence
+from itertools import repeat
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import msgspec
 
@@ -25,7 +28,12 @@ from spade_envs.store.files import open_below, open_folder, read_file, read_insi
 from spade_envs.store.read import Version, clean_line, parse_version, read_tombstone
 from spade_envs.store.verify import VERSION_FILES, Problem, top
 
+MANY = 5_000
+"""Environments from which on several processes share the work."""
+_SHARE, _MOST = 1_000, 8
+
 _DECODER = msgspec.json.Decoder(Version)
+_Part: TypeAlias = tuple[list[index.IndexLine], list[Problem]]
 
 
 class _Place(NamedTuple):
@@ -48,7 +56,11 @@ class _Place(NamedTuple):
 def verify_quick(root: Path) -> tuple[int, list[Problem]]:
     """Return the number of versions that can be read, and what is wrong; notes come last."""
     found = list(top(root))
-    lines = sorted(_versions(root, found), key=index.order)
+    lines = []
+    for part, problems in _parts(root):
+        lines += part
+        found += problems
+    lines.sort(key=index.order)
     try:
         data = read_file(root, layout.INDEX, max_bytes=layout.MAX_INDEX_BYTES)
     except FileNotFoundError:
@@ -61,15 +73,48 @@ def verify_quick(root: Path) -> tuple[int, list[Problem]]:
     return len(lines), sorted(found, key=lambda problem: problem.severity)
 
 
-def _versions(root: Path, found: list[Problem]) -> Iterator[index.IndexLine]:
+def _parts(root: Path) -> list[_Part]:
+    """Look at every environment, in several processes if there are many."""
     try:
         with open_folder(root, layout.ENVS) as envs:
-            for name in sorted(os.listdir(envs)):
-                yield from _environment(root, envs, name, found)
+            names = sorted(os.listdir(envs))
     except FileNotFoundError:
-        return
+        return []
     except Corrupt as error:
-        found.append(Problem("unknown", layout.ENVS, str(error)))
+        return [([], [Problem("unknown", layout.ENVS, str(error))])]
+    processors = len(os.sched_getaffinity(0))
+    if len(names) < MANY or processors < 2 or threading.active_count() > 1:
+        return [_part(root, names)]  # a process with threads cannot safely be forked
+    shares = [names[at : at + _SHARE] for at in range(0, len(names), _SHARE)]
+    return _shared_out(root, shares, min(processors, _MOST)) or [_part(root, names)]
+
+
+def _shared_out(root: Path, shares: Sequence[Sequence[str]], processes: int) -> list[_Part] | None:
+    """Look at shares of the names in as many processes; None if processes cannot be had."""
+    from concurrent.futures.process import BrokenProcessPool, ProcessPoolExecutor
+    from multiprocessing import get_context
+
+    try:
+        with ProcessPoolExecutor(
+            processes,
+            get_context("fork"),
+            initializer=signal.signal,  # an interrupt is told by this process alone
+            initargs=(signal.SIGINT, signal.SIG_IGN),
+        ) as pool:
+            return list(pool.map(_part, repeat(root), shares))
+    except (BrokenProcessPool, OSError):
+        return None
+
+
+def _part(root: Path, names: Sequence[str]) -> _Part:
+    """Return the versions of these environments that can be read, and what is wrong with them."""
+    found: list[Problem] = []
+    try:
+        with open_folder(root, layout.ENVS) as envs:
+            lines = [line for name in names for line in _environment(root, envs, name, found)]
+    except FileNotFoundError:
+        return [], []  # the folder is gone
+    return lines, found
 
 
 def _environment(

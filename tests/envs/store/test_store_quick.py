@@ -1,7 +1,9 @@
 """`verify --quick` finds what `verify` finds of hashes, names and the index."""
 
 import json
+import os
 import shutil
+import signal
 
 import pytest
 from click.testing import CliRunner
@@ -98,6 +100,43 @@ def test_every_damage_that_verify_finds_is_found(store, damage):
     assert found - {("index", "index.jsonl")} <= whole
     # What a tombstone says is the business of the other; that it is there is not.
     assert whole - {("index", "index.jsonl"), ("tombstone", "envs")} <= found
+
+
+@pytest.fixture
+def shared_out(monkeypatch):
+    monkeypatch.setattr(quick, "MANY", 1)
+    monkeypatch.setattr(quick, "_SHARE", 1)
+    monkeypatch.setattr(quick.os, "sched_getaffinity", lambda _: {0, 1})
+    monkeypatch.setattr(quick.threading, "active_count", lambda: 1)
+
+
+@pytest.mark.parametrize("damage", ["source flipped", "report gone", "manifest flipped"])
+def test_processes_find_what_one_finds(store, damage, shared_out, monkeypatch):
+    assert store.verify_quick() == (3, [])
+    DAMAGES[damage](store)
+    together = store.verify_quick()
+    monkeypatch.setattr(quick, "MANY", 100)
+    assert (together, bool(together[1])) == (store.verify_quick(), True)
+
+
+def test_where_no_processes_can_be_had_one_does_it_all(store, shared_out, monkeypatch):
+    def none(*_, **__):
+        raise BlockingIOError(11, "Resource temporarily unavailable")
+
+    monkeypatch.setattr("concurrent.futures.process.ProcessPoolExecutor.map", none)
+    assert store.verify_quick() == (3, [])
+
+
+def test_a_process_that_is_killed_costs_nothing(store, shared_out, monkeypatch):
+    ours, look = os.getpid(), quick._environment
+
+    def look_or_die(*arguments):
+        if os.getpid() != ours:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return look(*arguments)
+
+    monkeypatch.setattr(quick, "_environment", look_or_die)
+    assert store.verify_quick() == (3, [])
 
 
 def test_a_withdrawn_version_may_lack_its_source(store):
