@@ -84,11 +84,13 @@ def eval_command(
     from spade_envs.errors import ClientError
     from spade_train.cli import INTERRUPTED, MACHINERY
     from spade_train.errors import StateError, SuiteError
-    from spade_train.suites.registry import open_suite, read_settings
+    from spade_train.suites.registry import open_suite, prepared, read_settings
 
     if name and len(policies) != 1:
         raise click.UsageError("--name is for one --policy")
     given = read_settings(settings)
+    for each in suites:
+        prepared(each, given)  # before the first is played
     server = {key: options.pop(key) for key in _SERVER}
     found: list[Summary] = []
     try:

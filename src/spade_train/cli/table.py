@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -47,14 +48,20 @@ def table_command(
     """Print tables of what `spade-train eval` left in some folders.
 
     Every table shows oracle and floors below the policies as far as they were played. Exit code 0,
-    2 for wrong usage, such as a layout none of whose columns was played.
+    2 for wrong usage, such as a layout none of whose columns was played, 3 if records are damaged.
     """
+    from spade_train.cli import MACHINERY
+    from spade_train.errors import StateError
     from spade_train.evaluate.records import find_evaluations
     from spade_train.evaluate.summary import read_summary
     from spade_train.evaluate.table import FORMS, by_suite
     from spade_train.evaluate.table import as_json as plain
 
-    read = [(place, read_summary(place)) for place in find_evaluations(list(folders))]
+    try:
+        read = [(place, read_summary(place)) for place in find_evaluations(list(folders))]
+    except StateError as error:
+        click.echo(f"error: {error}", err=True)
+        sys.exit(MACHINERY)
     begun = [(place, one) for place, one in read if one.overall.attempts or one.faults]
     for place in sorted({place for place, _ in read} - {place for place, _ in begun}):
         click.echo(f"left out: no attempt in {place} is finished", err=True)

@@ -253,18 +253,14 @@ def readiness(name: str) -> Ready:
     return Ready(True, give, entry.path)
 
 
-def open_suite(name: str, settings: Mapping[str, Json] | None = None, *, workers: int = 1) -> Suite:
-    """Return a suite, ready to be played.
+def prepared(name: str, settings: Mapping[str, Json] | None = None) -> dict[str, Json]:
+    """Return the settings that a suite is made with, once all that it needs is there.
 
-    Args:
-        name: of `SUITES`, or `module:function`.
-        settings: of the suite; the rest as published.
-        workers: processes that a suite of foreign code runs in, >= 1.
+    Nothing of it is imported or started.
 
     Raises:
         ConfigError: no such suite or setting, or what it needs is not there; the message tells
             what to do.
-        SuiteError: its process cannot be started.
     """
     entry, given = entry_of(name), dict(settings or {})
     if name in SUITES and (unknown := sorted(given.keys() - entry.settings.keys())):
@@ -278,6 +274,22 @@ def open_suite(name: str, settings: Mapping[str, Json] | None = None, *, workers
         raise ConfigError(f"suite {name} needs {entry.get}: give its place with {found.mend}")
     if entry.path:
         given[entry.path] = str(_there(name, Path(str(given[entry.path]))))
+    return given
+
+
+def open_suite(name: str, settings: Mapping[str, Json] | None = None, *, workers: int = 1) -> Suite:
+    """Return a suite, ready to be played.
+
+    Args:
+        name: of `SUITES`, or `module:function`.
+        settings: of the suite; the rest as published.
+        workers: processes that a suite of foreign code runs in, >= 1.
+
+    Raises:
+        ConfigError: as `prepared`.
+        SuiteError: its process cannot be started.
+    """
+    entry, given = entry_of(name), prepared(name, settings)
     if name not in SUITES:
         look_here()
     if entry.apart:

@@ -289,3 +289,22 @@ def test_a_policy_that_changes_the_folder_moves_no_results(tmp_path, monkeypatch
     policy = "python:train.suites.odd:wander"
     odd("evals", "--policy", policy, "--policy", "empty")
     assert len(list(tmp_path.glob("evals/odd/*"))) == 2
+
+
+@pytest.mark.parametrize("second", ["hedlout", "gsm8k"])
+def test_a_further_suite_that_cannot_be_played_is_told_before_the_first_is(second, tmp_path):
+    out = tmp_path / "evals"
+    found = call("eval", "--suite", SUITE, "--suite", second, "--no-floors", "--policy", "oracle",
+                 "--out", out)  # fmt: skip
+    assert (found.exit_code, found.stdout, second in found.stderr) == (2, "", True)
+    assert not out.exists()
+
+
+def test_damaged_records_end_eval_and_table_with_3(tmp_path):
+    arguments = ("eval", "--suite", SUITE, "--no-floors", "--policy", "oracle", "--out", tmp_path)
+    assert call(*arguments).exit_code == 0
+    (file,) = tmp_path.rglob("records.jsonl")
+    file.write_text("[]\n" + file.read_text())
+    for again in (arguments, ("table", tmp_path)):
+        found = call(*again)
+        assert (found.exit_code, found.stdout, str(file) in found.stderr) == (3, "", True)
