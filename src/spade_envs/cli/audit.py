@@ -53,10 +53,10 @@ def audit_command(
             _print_one(each)
     else:
         _print_all(shown, found)
-    for error in broken:
-        click.echo(f"error: {clean(str(error))}", err=True)
+    for failure in broken:
+        click.echo(f"error: {clean(str(failure))}", err=True)
     if broken:
-        failed = any(isinstance(error, StorageError) for error in broken)
+        failed = any(isinstance(failure, StorageError) for failure in broken)
         sys.exit(MACHINERY if failed else FOUND)
 
 

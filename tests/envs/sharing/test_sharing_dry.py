@@ -20,6 +20,9 @@ from spade_envs.errors import (
     StoreError,
 )
 from spade_envs.sharing import push
+from spade_envs.sharing.push import PushOptions, push_to
+from spade_envs.sharing.remotes import Address
+from spade_envs.sharing.remotes.objects import ObjectRemote
 from spade_envs.store import open_store
 from spade_envs.store.plays import Plays, PlayWriter
 from spade_envs.trust.settings import settings_path
@@ -498,7 +501,10 @@ def test_an_install_says_where_it_looked_in_vain(team, stores, tmp_path):
     assert done.exit_code == 1
     assert f"install from {tmp_path}/nowhere: 1 refused" in done.output
     assert "install from no remote: 1 refused" in run(*words[:3], *words[5:]).output
-    for name, said in (("", "is a folder; name the lock file"), ("x" * 300, "is no lock file")):
+    for name, said in (
+        ("", "is a folder; name the lock file"),
+        ("x" * 300, "File name too long; name "),
+    ):
         error = run("install", "-r", name, "--store", stores[1].root).exception
         assert isinstance(error, ConfigError)
         assert said in str(error)
@@ -528,3 +534,26 @@ def test_a_file_in_the_place_of_a_folder_is_called_so_before_anything(team, tmp_
         error = run("pull", team, "--store", pulled, *more).exception
         assert isinstance(error, Corrupt)
         assert f"/{name} is no folder, as a store needs it; move it away" in str(error)
+
+
+class _NoBucket:
+    """What `s3fs` does where the bucket is not there."""
+
+    def invalidate_cache(self):
+        pass
+
+    def find(self, path, detail):
+        return {}
+
+    def exists(self, path):
+        return path != "gone"
+
+
+def test_a_bucket_that_is_not_there_ends_a_dry_run_too(stores):
+    add(stores[0], 1, name="maze")
+    for dry_run in (True, False):
+        remote = ObjectRemote(_NoBucket(), "gone/envs", Address.read("s3://gone/envs"))
+        with pytest.raises(RemoteError, match=r"s3://gone/envs: there is no bucket 'gone'; make"):
+            push_to(remote, stores[0], PushOptions(dry_run=dry_run))
+    there = ObjectRemote(_NoBucket(), "there/envs", Address.read("s3://there/envs"))
+    assert len(push_to(there, stores[0], PushOptions(dry_run=True)).of("new")) == 1

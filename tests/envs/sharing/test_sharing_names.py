@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from envs.store.kit import add
-from spade_envs.cli.main import cli
+from spade_envs.cli.main import cli, exit_code
 from spade_envs.errors import ConfigError, IdError, NotFound, RemoteError
 from spade_envs.ids import EnvId
 from spade_envs.sharing import Wanted
@@ -243,3 +243,17 @@ def test_remotes_have_names_that_belong_to_the_user(tmp_path, monkeypatch):
     assert remove_remote("team") == "git@host:team/envs.git#dev"
     with pytest.raises(NotFound, match="disk"):
         remove_remote("team")
+
+
+@pytest.mark.parametrize(
+    "text", ["~nobody-is-called-so/x", "git+file://~nobody-is-called-so/x", "~nobody-is-called-so"]
+)
+def test_the_home_of_nobody_is_no_remote(text, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ConfigError, match=r"there is no user of that name; write \./~nobody-is-"):
+        Address.read(text)
+    done = CliRunner().invoke(cli, ["remote", "add", "team", text])
+    assert exit_code(done.exception) == 2
+    assert known_remotes() == {}
+    here = "./~nobody-is-called-so/x"
+    assert Address.read(here).url == str(tmp_path / "~nobody-is-called-so/x")

@@ -78,9 +78,9 @@ class Address:
             return _git(text.removeprefix("git+"))
         if scheme == "file":
             url, mark, revision = text.partition("#")
-            if not _path_of(url):
+            if not path_of(url):
                 raise ConfigError(f"{text!r} names no place; write file:///PATH")
-            return _local(f"{_path_of(url)}{mark}{revision}")
+            return _local(f"{path_of(url)}{mark}{revision}")
         if scheme and not text.partition("://")[2].strip("/"):
             raise ConfigError(f"{text!r} names no place; write {scheme}://BUCKET/FOLDER")
         if scheme:
@@ -136,9 +136,9 @@ def _git(text: str) -> Address:
     if host.startswith("-") or (scheme not in ("", "file") and not host):
         raise ConfigError(f"{shown(url)!r} names no host that git may be given")
     if scheme in ("", "file") and not _SCP.fullmatch(url):
-        if scheme and not _path_of(url):
+        if scheme and not path_of(url):
             raise ConfigError(f"{text!r} names no place; write file:///PATH")
-        path = _absolute(_path_of(url) if scheme else url)
+        path = _absolute(path_of(url) if scheme else url)
         return Address(Kind.GIT, f"file://{path.replace('%', '%25')}", revision)  # git decodes it
     return Address(Kind.GIT, url, revision)
 
@@ -153,7 +153,7 @@ def _local(text: str) -> Address:
     return Address(Kind.FOLDER, _absolute(text))
 
 
-def _path_of(url: str) -> str:
+def path_of(url: str) -> str:
     """Return the path that a `file://` URL names on this machine; `%20` in it is a space."""
     host, slash, rest = url.partition("://")[2].partition("/")
     path = unquote(f"{host if host.startswith('~') else ''}{slash}{rest}", errors="replace")
@@ -165,7 +165,13 @@ def _path_of(url: str) -> str:
 
 
 def _absolute(path: str) -> str:
-    return one_spelling(str(Path(os.path.expanduser(path)).absolute()))
+    """Return a path from the root of the disk; a user's home must be that of a user."""
+    whole = os.path.expanduser(path)
+    if whole.startswith("~"):
+        raise ConfigError(
+            f"{path}: there is no user of that name; write ./{path} for a folder of yours"
+        )
+    return one_spelling(str(Path(whole).absolute()))
 
 
 def _split(url: str) -> SplitResult | None:

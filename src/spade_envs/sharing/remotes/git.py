@@ -18,10 +18,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Literal
-from urllib.parse import unquote
 
 from spade_envs.errors import RemoteError, StorageError
-from spade_envs.sharing.remotes.address import Address
+from spade_envs.sharing.remotes.address import Address, path_of
 from spade_envs.sharing.remotes.gitprogram import NAME, Git
 from spade_envs.sharing.remotes.protocol import Moved, TooLong
 from spade_envs.store.trouble import NO_RIGHTS
@@ -125,7 +124,8 @@ class GitRemote:
 
         Whether a server lets us push shows only when we do.
         """
-        here = _path_of(self._git.url)
+        url = self._git.url
+        here = Path(path_of(url)) if url.startswith("file:///") else None
         for objects in (here / "objects", here / ".git/objects") if here else ():
             if os.path.isdir(objects) and not os.access(objects, os.W_OK | os.X_OK):
                 raise StorageError(f"nothing may be written into {objects}; {NO_RIGHTS}")
@@ -283,11 +283,6 @@ class GitRemote:
         if os.path.exists(self._git.folder / "HEAD"):
             for ref in (self._mine, f"{self._mine}-new"):
                 self._git.run("update-ref", "-d", ref, check=False)
-
-
-def _path_of(url: str) -> Path | None:
-    """Return where a repository of this machine lies; None for those elsewhere."""
-    return Path(unquote(url.removeprefix("file://"))) if url.startswith("file:///") else None
 
 
 def _why_not(wanted: str, refs: Mapping[str, str]) -> str:

@@ -48,14 +48,17 @@ class ObjectRemote:
         self._system, self._root, self._url = system, root, address.url
         self.label, self.written = address.label, address.written
         self.known_as, self.absent = address.known_as, ""
+        self._is_bare = False
 
     def entries(self) -> Sequence[Entry]:
         """Return every object below the root."""
         self._system.invalidate_cache()
+        self._is_bare = True
         try:
             found = self._ask("listed", lambda: self._system.find(self._root, detail=True))
         except FileNotFoundError:
             return ()
+        self._is_bare = not found
         start = len(self._root) + 1
         return [
             Entry(name[start:], int(info.get("size") or 0), _kind(info))
@@ -72,7 +75,15 @@ class ObjectRemote:
         return bytes(data)
 
     def check_rights(self) -> None:
-        """Tell nothing: what may be written shows only when it is."""
+        """See that the bucket is there, of S3; what may be written shows only when it is.
+
+        Of other services, who may write need not be let ask for the bucket.
+        """
+        bucket = self._root.partition("/")[0]
+        is_s3 = self._url.partition("://")[0] in ("s3", "s3a")
+        if is_s3 and self._is_bare and not self._ask("found", lambda: self._system.exists(bucket)):
+            mend = "make it first, or name another one"
+            raise RemoteError(f"{self.label}: there is no bucket {bucket!r}; {mend}")
 
     def add(self, folder: str, files: Mapping[str, bytes]) -> bool:
         """Write a version's files one by one, the manifest last; equal ones stay."""
