@@ -176,7 +176,7 @@ def test_a_changed_program_is_not_given_out(tmp_path):
     file.write_text(COUNT + "# more\n")
     with pytest.raises(Corrupt, match="was changed"):
         shelf_at(tmp_path).get(got.env)
-    with pytest.raises(NotFound):
+    with pytest.raises(NotFound, match=r"put back what was removed .*or begin a new run"):
         shelf_at(tmp_path).get("sha256:" + "0" * 64)
 
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,6 +16,7 @@ from spade_envs.cli.models import MODELS, open_model, server_options
 
 if TYPE_CHECKING:
     from spade_envs.design.clients import Policy
+    from spade_envs.types import Json
     from spade_train.evaluate.players import Player
     from spade_train.evaluate.run import Evaluation, Plan
     from spade_train.evaluate.summary import Summary
@@ -81,19 +83,18 @@ def eval_command(
     Exit code 0 if every attempt has a score, 1 if some ended with a fault or without an answer, 2
     for wrong usage, 3 if the machinery failed.
     """
-    from spade_envs.errors import ClientError
+    from spade_envs.errors import ClientError, StorageError
     from spade_train.cli import INTERRUPTED, MACHINERY
     from spade_train.errors import StateError, SuiteError
-    from spade_train.suites.registry import open_suite, prepared, read_settings
+    from spade_train.suites.registry import open_suite, read_settings
 
     if name and len(policies) != 1:
         raise click.UsageError("--name is for one --policy")
     given = read_settings(settings)
-    for each in suites:
-        prepared(each, given)  # before the first is played
     server = {key: options.pop(key) for key in _SERVER}
     found: list[Summary] = []
     try:
+        _check(suites, given, out)
         for each in suites:
             suite = open_suite(each, given, workers=options["workers"])
             try:
@@ -108,7 +109,7 @@ def eval_command(
                 found += _evaluate(suite, players, out.absolute(), options)
             finally:
                 suite.close()
-    except (ClientError, SuiteError, StateError) as error:
+    except (ClientError, SuiteError, StateError, StorageError) as error:
         click.echo(f"error: {error}", err=True)
         sys.exit(MACHINERY)
     except KeyboardInterrupt:
@@ -120,6 +121,19 @@ def eval_command(
         _show(found)
     faults = sum(each.overall.faults - each.overall.unanswered for each in found)
     sys.exit(1 if faults else 0)
+
+
+def _check(suites: Sequence[str], given: Mapping[str, Json], out: Path) -> None:
+    """Refuse, before the first suite is played, what any of them lacks and a place of no use."""
+    from spade_envs.store.room import check_rights, check_way
+    from spade_train.suites.registry import prepared
+
+    for each in suites:
+        prepared(each, given)
+    if os.path.lexists(out) and not out.is_dir():
+        raise click.UsageError(f"--out {out} is no folder; name another place")
+    check_way(out)
+    check_rights(out)
 
 
 def _players(

@@ -161,7 +161,10 @@ class Shelf:
                 stack.callback(self._records.close)
                 self._said = JsonLines(self.path / TRANSCRIPTS) if transcripts else None
             except OSError as error:
-                raise StateError(f"cannot write to {self.path}: {error.strerror}") from error
+                raise StateError(
+                    f"cannot write to {self.path}: {error.strerror}; see to the disk, or name "
+                    "another folder with --out"
+                ) from error
             stack.pop_all()
 
     def append(self, record: Record, messages: Json = None) -> None:

@@ -188,7 +188,8 @@ class Shelf:
         except FileNotFoundError:
             raise NotFound(
                 f"no environment of this run has the digest {digest}: neither its stores nor "
-                f"{self._quick}; put back what was removed from the run's folder"
+                f"{self._quick}; put back what was removed from the run's folder, "
+                "or begin a new run in another one"
             ) from None
         where = str(self._quick / folder)
         known = parse_json(note, where)

@@ -1,4 +1,5 @@
 import json
+import os
 import sys
 from pathlib import Path
 from types import SimpleNamespace
@@ -308,3 +309,20 @@ def test_damaged_records_end_eval_and_table_with_3(tmp_path):
     for again in (arguments, ("table", tmp_path)):
         found = call(*again)
         assert (found.exit_code, found.stdout, str(file) in found.stderr) == (3, "", True)
+
+
+def test_a_place_that_cannot_be_written_is_told_with_the_mend_before_anything_is_played(
+    tmp_path, monkeypatch
+):
+    file = tmp_path / "file"
+    file.touch()
+    arguments = ("eval", "--suite", SUITE, "--no-floors", "--policy", "oracle", "--out")
+    for out in (file, file / "deeper"):
+        found = call(*arguments, out)
+        assert (found.exit_code, found.stdout) == (2, "")
+        assert "name another place" in found.stderr
+    monkeypatch.setattr("spade_envs.store.room.os.access", lambda place, mode: mode == os.X_OK)
+    found = call(*arguments, tmp_path / "new")
+    assert (found.exit_code, found.stdout) == (3, "")
+    assert "give yourself the right to do so, or name a place of your own" in found.stderr
+    assert [each.name for each in tmp_path.iterdir()] == ["file"]
