@@ -21,7 +21,10 @@ def whose(namespace: str) -> str:
 def consent_command(origin: Origin) -> str:
     """Return the command that consents to run what an origin stands for."""
     name = f" {origin.namespace}" if origin.namespace else ""
-    return f"spade-envs trust add{name} --from {shlex.quote(origin.remote)}"
+    remote = origin.remote
+    if remote.startswith("file://"):  # notes call a folder by its path, and a repository so
+        remote = f"git+{remote}"
+    return f"spade-envs trust add{name} --from {shlex.quote(remote)}"
 
 
 def also_offered(remotes: Sequence[str]) -> str:

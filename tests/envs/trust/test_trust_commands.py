@@ -13,8 +13,9 @@ from spade_envs.cli.main import cli, exit_code
 from spade_envs.errors import NotFound, NotTrusted, StorageError
 from spade_envs.ids import EnvId
 from spade_envs.store import open_store
+from spade_envs.trust.consent import consent_command
 from spade_envs.trust.lineage import lineage_of
-from spade_envs.trust.origin import note_origin
+from spade_envs.trust.origin import Origin, note_origin
 from spade_envs.trust.settings import Settings, allow_signer, load
 from spade_envs.trust.signatures import Signer
 
@@ -320,3 +321,13 @@ def test_a_disk_that_fails_ends_audit_as_machinery(store, monkeypatch):
     done = run("audit", "--store", store.root)
     assert done.exit_code == 3
     assert "error: manifest.json cannot be read: Input/output error" in done.output
+
+
+def test_what_is_advised_for_a_repository_here_consents_to_it(tmp_path):
+    place = f"file://{tmp_path}/work tree"
+    name, digest = "spade/bob.maze-v0", "sha256:" + "0" * 64
+    origin = Origin(digest=digest, id=name, store=str(tmp_path), remote=place)
+    words = shlex.split(consent_command(origin))
+    done = run(*words[1:])
+    assert done.output == f"the namespace 'bob' may run as {place} offers it\n"
+    assert load().allows("bob", place)
