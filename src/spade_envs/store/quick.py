@@ -10,12 +10,9 @@ from __future__ import annotations
 
 import hashlib
 import os
-import signal
-import threading
 from collections.abc import Iterator, Sequence
-from itertools import repeat
 from pathlib import Path
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
 import msgspec
 
@@ -25,15 +22,11 @@ from spade_envs.manifest.canonical import seal_holds
 from spade_envs.store import index, layout
 from spade_envs.store.certificate import is_known, unknown_gates
 from spade_envs.store.files import open_below, open_folder, read_file, read_inside
+from spade_envs.store.helper import MANY, MOST, Helper, Part, processors
 from spade_envs.store.read import Version, clean_line, parse_version, read_tombstone
 from spade_envs.store.verify import VERSION_FILES, Problem, top
 
-MANY = 5_000
-"""Environments from which on several processes share the work."""
-_SHARE, _MOST = 1_000, 8
-
 _DECODER = msgspec.json.Decoder(Version)
-_Part: TypeAlias = tuple[list[index.IndexLine], list[Problem]]
 
 
 class _Place(NamedTuple):
@@ -56,65 +49,56 @@ class _Place(NamedTuple):
 def verify_quick(root: Path) -> tuple[int, list[Problem]]:
     """Return the number of versions that can be read, and what is wrong; notes come last."""
     found = list(top(root))
-    lines = []
-    for part, problems in _parts(root):
-        lines += part
-        found += problems
-    lines.sort(key=index.order)
+    parts = _parts(root)
+    for part in parts:
+        found += part.problems
+    rows = b"".join(part.rows for part in parts)
     try:
         data = read_file(root, layout.INDEX, max_bytes=layout.MAX_INDEX_BYTES)
     except FileNotFoundError:
         data = b""
     except (Corrupt, OSError) as error:
         found.append(Problem("index", layout.INDEX, str(error)))
-        data = index.encode(lines)
-    if data != index.encode(lines):
+        data = rows
+    if data != rows:
         found.append(Problem("index", layout.INDEX, "is not up to date; reindex mends it"))
-    return len(lines), sorted(found, key=lambda problem: problem.severity)
+    count = sum(part.count for part in parts)
+    return count, sorted(found, key=lambda problem: problem.severity)
 
 
-def _parts(root: Path) -> list[_Part]:
-    """Look at every environment, in several processes if there are many."""
+def _parts(root: Path) -> list[Part]:
+    """Look at every environment, together with other processes if there are many."""
     try:
         with open_folder(root, layout.ENVS) as envs:
             names = sorted(os.listdir(envs))
     except FileNotFoundError:
         return []
     except Corrupt as error:
-        return [([], [Problem("unknown", layout.ENVS, str(error))])]
-    processors = len(os.sched_getaffinity(0))
-    if len(names) < MANY or processors < 2 or threading.active_count() > 1:
-        return [_part(root, names)]  # a process with threads cannot safely be forked
-    shares = [names[at : at + _SHARE] for at in range(0, len(names), _SHARE)]
-    return _shared_out(root, shares, min(processors, _MOST)) or [_part(root, names)]
-
-
-def _shared_out(root: Path, shares: Sequence[Sequence[str]], processes: int) -> list[_Part] | None:
-    """Look at shares of the names in as many processes; None if processes cannot be had."""
-    from concurrent.futures.process import BrokenProcessPool, ProcessPoolExecutor
-    from multiprocessing import get_context
-
+        return [Part(problems=[Problem("unknown", layout.ENVS, str(error))])]
+    processes = min(processors(), MOST) if len(names) >= MANY else 1
+    if processes < 2:
+        return [look(root, names)]
+    each = -(-len(names) // processes)
+    shares = [names[at : at + each] for at in range(0, len(names), each)]
+    helpers = [Helper(root, share) for share in shares[1:]]
     try:
-        with ProcessPoolExecutor(
-            processes,
-            get_context("fork"),
-            initializer=signal.signal,  # an interrupt is told by this process alone
-            initargs=(signal.SIGINT, signal.SIG_IGN),
-        ) as pool:
-            return list(pool.map(_part, repeat(root), shares))
-    except (BrokenProcessPool, OSError):
-        return None
+        first = look(root, shares[0])
+        return [first, *(helper.result() or look(root, helper.names) for helper in helpers)]
+    finally:
+        for helper in helpers:
+            helper.close()
 
 
-def _part(root: Path, names: Sequence[str]) -> _Part:
+def look(root: Path, names: Sequence[str]) -> Part:
     """Return the versions of these environments that can be read, and what is wrong with them."""
     found: list[Problem] = []
     try:
         with open_folder(root, layout.ENVS) as envs:
             lines = [line for name in names for line in _environment(root, envs, name, found)]
     except FileNotFoundError:
-        return [], []  # the folder is gone
-    return lines, found
+        return Part()  # the folder is gone
+    lines.sort(key=index.order)
+    return Part(len(lines), index.encode(lines), found)
 
 
 def _environment(

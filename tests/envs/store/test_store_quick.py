@@ -1,7 +1,6 @@
 """`verify --quick` finds what `verify` finds of hashes, names and the index."""
 
 import json
-import os
 import shutil
 import signal
 
@@ -104,39 +103,68 @@ def test_every_damage_that_verify_finds_is_found(store, damage):
 
 @pytest.fixture
 def shared_out(monkeypatch):
+    """Let two processes share the smallest store; gives those that were started."""
+    started = []
+
+    class Started(quick.Helper):
+        def __init__(self, root, names):
+            super().__init__(root, names)
+            started.append(self)
+            self.found = None
+
+        def result(self):
+            self.found = super().result()
+            return self.found
+
     monkeypatch.setattr(quick, "MANY", 1)
-    monkeypatch.setattr(quick, "_SHARE", 1)
-    monkeypatch.setattr(quick.os, "sched_getaffinity", lambda _: {0, 1})
-    monkeypatch.setattr(quick.threading, "active_count", lambda: 1)
+    monkeypatch.setattr(quick, "processors", lambda: 2)
+    monkeypatch.setattr(quick, "Helper", Started)
+    return started
 
 
-@pytest.mark.parametrize("damage", ["source flipped", "report gone", "manifest flipped"])
+@pytest.mark.parametrize("damage", ["source flipped", "report gone", "manifest flipped", "swap"])
 def test_processes_find_what_one_finds(store, damage, shared_out, monkeypatch):
     assert store.verify_quick() == (3, [])
-    DAMAGES[damage](store)
+    assert [(each.found.count, each.found.problems) for each in shared_out] == [(2, [])]
+    (swap if damage == "swap" else DAMAGES[damage])(store)
+    (store.root / "envs" / "odd\udcff").mkdir()
     together = store.verify_quick()
     monkeypatch.setattr(quick, "MANY", 100)
-    assert (together, bool(together[1])) == (store.verify_quick(), True)
+    assert (together, len(together[1]) > 1) == (store.verify_quick(), True)
+    assert len(shared_out) == 2
 
 
-def test_where_no_processes_can_be_had_one_does_it_all(store, shared_out, monkeypatch):
-    def none(*_, **__):
-        raise BlockingIOError(11, "Resource temporarily unavailable")
+@pytest.mark.parametrize("how", ["not started", "killed", "no Python"])
+def test_what_a_helper_does_not_do_is_done_all_the_same(store, shared_out, monkeypatch, how):
+    if how == "not started":
+        monkeypatch.setattr("subprocess.Popen", _no_process)
+    elif how == "no Python":
+        monkeypatch.setattr("sys.executable", "/bin/false")
+    else:
+        look = quick.look
 
-    monkeypatch.setattr("concurrent.futures.process.ProcessPoolExecutor.map", none)
+        def look_when_it_is_dead(root, names):
+            for each in shared_out:
+                each._process.kill()
+            return look(root, names)
+
+        monkeypatch.setattr(quick, "look", look_when_it_is_dead)
     assert store.verify_quick() == (3, [])
+    assert [each.found for each in shared_out] == [None]
 
 
-def test_a_process_that_is_killed_costs_nothing(store, shared_out, monkeypatch):
-    ours, look = os.getpid(), quick._environment
+def _no_process(*_, **__):
+    raise BlockingIOError(11, "Resource temporarily unavailable")
 
-    def look_or_die(*arguments):
-        if os.getpid() != ours:
-            os.kill(os.getpid(), signal.SIGKILL)
-        return look(*arguments)
 
-    monkeypatch.setattr(quick, "_environment", look_or_die)
-    assert store.verify_quick() == (3, [])
+def test_an_interrupt_leaves_no_helper(store, shared_out, monkeypatch):
+    def stop(root, names):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(quick, "look", stop)
+    with pytest.raises(KeyboardInterrupt):
+        store.verify_quick()
+    assert [each._process.returncode for each in shared_out] == [-signal.SIGKILL]
 
 
 def test_a_withdrawn_version_may_lack_its_source(store):
