@@ -49,6 +49,8 @@ def search_command(
 
     New environments are embedded first. Fewer than -k are shown if there are fewer.
     """
+    if not text.strip():
+        raise click.UsageError("TEXT is empty; write what to look for")
     stores = readable_stores(store)
     check_skills([] if skill is None else [skill], stores)
     memories = refreshed(stores, embedder)

@@ -200,11 +200,16 @@ class Desk:
         )
 
     def _with_parents(self, plain: Choice, task: Task, counts: _Counts) -> Choice:
-        """Take parents from the store; without any, design afresh for the skill."""
+        """Take parents from the store; without any, design afresh for the skill.
+
+        Raises:
+            ConfigError: some were named, and none of them can be taken.
+        """
         wanted = set(task.skills) & set(skills_of(plain.mode))
         records = [record for record in self._records() if _skill_of(record, wanted) is not None]
         if self._named:
-            records = [record for record in records if record.digest in self._named]
+            records = [record for record in self._records() if record.digest in self._named]
+            records = [record for record in records if _named_skill(record, wanted, plain.skill)]
         among = Candidates(
             records=records,
             figures=self._plays.figures(),
@@ -214,11 +219,16 @@ class Desk:
         )
         short: Callable[[Record], EnvSource | None] = self._short
         found = choose_parents(plain.mode, among, short, self.memory)
+        if not found and self._named:
+            raise ConfigError(
+                f"--mode {plain.mode} can take none of the parents that are named: they must be "
+                "in use, and for cross two of one kind, and exercise a skill that is asked for"
+            )
         if not found:
             return msgspec.structs.replace(plain, mode=plain_mode(kind_of(plain.skill)))
         return msgspec.structs.replace(
             plain,
-            skill=_skill_of(found[0], wanted) or plain.skill,
+            skill=_named_skill(found[0], wanted, plain.skill) or plain.skill,
             challenge=_TOWARDS.get(plain.mode, plain.challenge),
             parents=tuple(record.digest for record in found),
             facts=tuple(facts_of(self.store, record, self._plays) for record in found),
@@ -320,6 +330,15 @@ def _skill_of(parent: Record, wanted: set[Skill]) -> Skill | None:
     return next(
         (s for s in Skill if s in wanted and s in parent.skills and kind_of(s) == parent.kind), None
     )
+
+
+def _named_skill(parent: Record, wanted: set[Skill], preferred: Skill) -> Skill | None:
+    """Return the skill that a parent is taken for; one without a skill suits any of its kind."""
+    own = _skill_of(parent, wanted)
+    if own is not None or parent.skills:
+        return own
+    fitting = [skill for skill in Skill if skill in wanted and kind_of(skill) == parent.kind]
+    return preferred if preferred in fitting else next(iter(fitting), None)
 
 
 def _fitting(choice: Choice, task: Task) -> tuple[Skill, ...]:

@@ -154,3 +154,4 @@ def test_a_search_that_finds_nothing_near_says_so(place):
     for question, near in (("a kiln for clay", True), ("zzzz qqqq", False)):
         code, _, told = run("search", question, "--store", place)
         assert (code, "nothing is near" in told) == (0, not near)
+    assert run("search", " ", "--store", place)[0] == 2

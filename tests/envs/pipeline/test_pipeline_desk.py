@@ -199,6 +199,23 @@ def test_without_parents_it_designs_afresh(store):
     assert modes_plan(named, "harden").choice(0).mode == "harden"
 
 
+def test_a_parent_that_is_named_is_taken_or_refused(store):
+    source = EnvSource(code=CODE.format(word="Plain", number=7))
+    bare = store.add(source, checker(source), {"method": "hand-written"}, licence="MIT")
+    assert bare.skills == ()
+    assert modes_plan(desk_of(store), "mutate").choice(0).parents == ()
+    named = desk_of(store, named=[bare.digest])
+    chosen = modes_plan(named, "mutate").choice(3)
+    assert (chosen.mode, chosen.parents, chosen.skill in COGNITIVE) == (
+        "mutate",
+        (bare.digest,),
+        True,
+    )
+    tools = desk_of(store, named=[bare.digest])
+    with pytest.raises(ConfigError, match="--mode mutate can take none of the parents"):
+        modes_plan(tools, "mutate", skills=tuple(Skill)[6:]).choice(0)
+
+
 def test_a_parent_that_went_leaves_a_fresh_design(store):
     record = add(store, 1)
     plan = modes_plan(desk_of(store), "mutate")
