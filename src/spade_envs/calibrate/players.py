@@ -148,12 +148,14 @@ def scripted(spec: str) -> Player | None:
             a share Q of them in the arm with the hint.
 
     Raises:
-        ConfigError: it is none of these and no file.
+        ConfigError: it is none of these and no file, or its text cannot be said.
     """
     if not spec.startswith(SCRIPTED):
         return None
     word, equals, value = spec.removeprefix(SCRIPTED).partition("=")
     if word == "constant" and equals:
+        if not _is_utf8(value):
+            raise ConfigError(f"{spec!r} is not UTF-8, so no environment can be told it")
         return ScriptedPlayer(spec, lambda seen: value)
     if word == "reference":
         plain, hinted = _skills(value) if equals else (1.0, 1.0)
@@ -183,6 +185,14 @@ def script_name(spec: str) -> str:
     except OSError as error:
         raise ConfigError(f"cannot read the script {path}: {error.strerror}") from error
     return f"{SCRIPTED}{path.name}#{hashlib.sha256(content).hexdigest()[:12]}"
+
+
+def _is_utf8(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _skills(text: str) -> tuple[float, float]:

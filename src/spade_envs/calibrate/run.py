@@ -135,8 +135,8 @@ class Calibration:
 
     @property
     def policy(self) -> str:
-        """Name of the player in the ledger."""
-        return self.player.name[:300]
+        """Name of the player in the ledger; bytes of a path that are not UTF-8 are escaped."""
+        return self.player.name.encode("utf-8", "backslashreplace").decode()[:300]
 
     def run(self) -> Iterator[Pair]:
         """Play what is missing; each pair is on disk when it is yielded.

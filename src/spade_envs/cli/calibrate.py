@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from spade_envs.calibrate import Calibration, Player, Target
+    from spade_envs.errors import ClientError
     from spade_envs.store import EnvStore
     from spade_envs.types import Record
 
@@ -119,11 +120,11 @@ def calibrate_command(
     targets = _targets(refs, store, hint, plan.levels)
     player = _player(model, server, seed=plan.seed, **sampling)
     calibration = Calibration(targets, player, plan)
-    faults, unanswered, stopped = _play(calibration)
-    _show(calibration, hint, faults, unanswered, as_json=as_json)
+    faults, missed, stopped = _play(calibration)
+    _show(calibration, hint, faults, missed, as_json=as_json)
     if stopped:
         sys.exit(INTERRUPTED)
-    if faults or unanswered:
+    if faults or missed:
         sys.exit(FOUND)
 
 
@@ -207,13 +208,14 @@ def _hint(root: Path, record: Record, hint: str) -> tuple[str, str | None]:
     return (hint, None) if strategy is None else (strategy.hint, strategy.text)
 
 
-def _play(calibration: Calibration) -> tuple[dict[str, int], int, bool]:
-    """Play what is missing; return faults by digest, plays without an answer, whether stopped."""
+def _play(calibration: Calibration) -> tuple[dict[str, int], list[ClientError], bool]:
+    """Play what is missing; return faults by digest, why others had no answer, whether stopped."""
     from spade_envs.cli.many import terminable
     from spade_envs.cli.output import counted, progress, say
 
     faults: dict[str, int] = {}
-    unanswered, stopped = 0, False
+    missed: list[ClientError] = []
+    stopped = False
     missing, total = calibration.missing(), calibration.total
     if missing < total:
         say(f"{total - missing} of {counted(total, 'instance')} were played before")
@@ -227,18 +229,23 @@ def _play(calibration: Calibration) -> tuple[dict[str, int], int, bool]:
                     if faults[digest] == 1:
                         say(f"{pair.target.id} failed: {pair.fault.message}")
                 elif pair.error is not None:
-                    unanswered += 1
-                    if unanswered == 1:
+                    missed.append(pair.error)
+                    if len(missed) == 1:
                         say(f"no answer: {pair.error}")
         except KeyboardInterrupt:
             stopped = True
     if stopped:
         say("stopped; run the same command again to go on")
-    return faults, unanswered, stopped
+    return faults, missed, stopped
 
 
 def _show(
-    calibration: Calibration, hint: str, faults: dict[str, int], unanswered: int, *, as_json: bool
+    calibration: Calibration,
+    hint: str,
+    faults: dict[str, int],
+    missed: Sequence[ClientError],
+    *,
+    as_json: bool,
 ) -> None:
     from spade_envs.cli.figures import FIGURE_COLUMNS, figures_json, figures_row
     from spade_envs.cli.output import counted, echo_json, print_table, say
@@ -271,7 +278,7 @@ def _show(
                 "model": calibration.policy,
                 "hint": hint,
                 "seed": calibration.settings.seed,
-                "unanswered": unanswered,
+                "unanswered": len(missed),
                 "environments": documents,
             }
         )
@@ -282,5 +289,17 @@ def _show(
         say(f"no regret where there is no hint(): {', '.join(without[:5])}")
     if faults:
         say(f"no result: {counted(sum(faults.values()), 'play')} that an environment broke")
-    if unanswered:
-        say(f"no result: {counted(unanswered, 'play')} without an answer; run it again for them")
+    _tell_missed(missed)
+
+
+def _tell_missed(missed: Sequence[ClientError]) -> None:
+    from spade_envs.cli.output import counted, say
+    from spade_envs.design.clients.scripted import ScriptEnded
+
+    ended = sum(isinstance(error, ScriptEnded) for error in missed)
+    if ended:
+        mend = "the script is at its end: write a line for each instance of a level"
+        say(f"no result: {counted(ended, 'play')} without an answer; {mend}")
+    if len(missed) > ended:
+        others = counted(len(missed) - ended, "play")
+        say(f"no result: {others} without an answer; run it again for them")

@@ -7,9 +7,9 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from spade_envs.corpus.decode import TEXT_KEYS, row_document
+from spade_envs.corpus.decode import TEXT_KEYS
 from spade_envs.corpus.documents import Document, Place, Unreadable
-from spade_envs.corpus.parquet import plain
+from spade_envs.corpus.parquet import row_of_cells
 from spade_envs.errors import CorpusError, MissingExtra
 
 PREFIX = "hf:"
@@ -63,14 +63,14 @@ def scan_dataset(
     if not columns:
         wanted = " or ".join(f"`{key}`" for key in keys)
         raise Unreadable(f"has no column of text named {wanted}", "no text")
-    texts = data.select_columns(columns)
+    texts = data.select_columns(columns).with_format("arrow")
     for first in range(0, data.num_rows, _ROWS):
         cells = texts[first : first + _ROWS]
         for step in range(min(_ROWS, data.num_rows - first)):
             row = first + step
             place = _place(name, source, row, text_key)
             try:
-                document = row_document(place, {key: cells[key][step] for key in columns})
+                document = row_of_cells(place, {key: cells[key][step] for key in columns})
             except Unreadable as error:
                 yield place, error
             else:
@@ -89,8 +89,8 @@ def read_dataset(place: Place) -> Document:
     if place.start >= data.num_rows:
         raise Unreadable("no longer holds this row")
     flat = [name for name, kind in data.features.items() if isinstance(kind, datasets.Value)]
-    row = data.select_columns(flat)[place.start]
-    return row_document(place, {key: plain(value) for key, value in row.items()})
+    row = data.select_columns(flat).with_format("arrow")[place.start]
+    return row_of_cells(place, {name: row[name][0] for name in flat})
 
 
 def _place(name: str, source: str, row: int, text_key: str | None) -> Place:

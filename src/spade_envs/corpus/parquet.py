@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -43,7 +43,12 @@ def scan_parquet(
                         number=number,
                         text_key=text_key,
                     )
-                    yield place, _document(place, values)
+                    try:
+                        document = row_of_cells(place, values)
+                    except Unreadable as error:
+                        yield place, error
+                    else:
+                        yield place, document
     except (arrow.ArrowException, OSError, ValueError) as error:
         raise Unreadable(f"cannot be read: {error}") from error
 
@@ -64,7 +69,7 @@ def read_parquet(place: Place) -> Document:
             columns = _flat_columns(file)
             for row, values in enumerate(_rows(file, place.start, columns)):
                 if row == place.length:
-                    return _found(place, values)
+                    return row_of_cells(place, values)
     except (arrow.ArrowException, OSError, ValueError) as error:
         raise Unreadable(f"cannot be read: {error}") from error
     raise Unreadable("no longer holds this row")
@@ -77,20 +82,48 @@ def plain(value: Any) -> Json:
     return value if isinstance(value, str | int | float | bool | None) else str(value)
 
 
-def _found(place: Place, values: dict[str, Any]) -> Document:
-    found = _document(place, values)
-    if isinstance(found, Unreadable):
-        raise found
-    return found
+def row_of_cells(place: Place, cells: Mapping[str, Any]) -> Document:
+    """Return the document that a row of pyarrow's scalars holds, by column.
 
+    What stands beside the text cannot make a row unusable: a date that Python has not becomes a
+    text or the number that is stored, and what is not UTF-8 has its broken characters replaced.
 
-def _document(place: Place, values: dict[str, Any]) -> Document | Unreadable:
+    Raises:
+        Unreadable: there is no text in it, or one that is too long or broken.
+    """
+    keys = TEXT_KEYS if place.text_key is None else (place.text_key,)
     try:
-        return row_document(place, {name: plain(cell.as_py()) for name, cell in values.items()})
+        row = {name: _value(cell, exact=name in keys) for name, cell in cells.items()}
     except UnicodeDecodeError:
-        return Unreadable("is not UTF-8", "not UTF-8")
-    except Unreadable as error:
-        return error
+        raise Unreadable("is not UTF-8", "not UTF-8") from None
+    return row_document(place, row)
+
+
+def _value(cell: Any, *, exact: bool) -> Json:
+    if _pyarrow().types.is_dictionary(cell.type):
+        cell = cell.value
+    try:
+        return plain(cell.as_py())
+    except UnicodeDecodeError:
+        if exact:
+            raise
+        return str(cell.as_buffer().to_pybytes().decode("utf-8", "replace"))
+    except (OverflowError, ValueError):  # a date that Python has not, or an unknown time zone
+        return _plain_time(cell)
+
+
+def _plain_time(cell: Any) -> Json:
+    """Return a date or time as pyarrow writes it, in UTC; as its number if even that cannot."""
+    arrow = _pyarrow()
+    zone = ""
+    if arrow.types.is_timestamp(cell.type):
+        zone = "Z" if cell.type.tz else ""
+        cell = cell.cast(arrow.timestamp(cell.type.unit))
+    try:
+        text = str(cell.cast(arrow.string()))
+    except arrow.ArrowException:  # of a span of time
+        return int(cell.value)
+    return int(cell.value) if text.startswith("<") else text.replace(" ", "T") + zone
 
 
 def _rows(file: Any, group: int, columns: list[str]) -> Iterator[dict[str, Any]]:
@@ -115,7 +148,13 @@ def _flat_columns(file: Any, *, texts: bool = False) -> list[str]:
     if not texts:
         kinds += [types.is_integer, types.is_floating, types.is_boolean]
         kinds += [types.is_date, types.is_timestamp]
-    return [field.name for field in file.schema_arrow if any(kind(field.type) for kind in kinds)]
+    return [field.name for field in file.schema_arrow if any(kind(_type(field)) for kind in kinds)]
+
+
+def _type(field: Any) -> Any:
+    """Return the type of a column's values; those of categories are numbered and kept aside."""
+    is_dictionary = _pyarrow().types.is_dictionary(field.type)
+    return field.type.value_type if is_dictionary else field.type
 
 
 def _opened(path: Path) -> Any:

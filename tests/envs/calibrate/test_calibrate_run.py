@@ -214,6 +214,19 @@ def test_a_scripted_player_that_there_is_not_is_refused(spec):
         scripted(spec)
 
 
+def test_a_text_that_is_not_utf8_is_refused_before_anything_is_played():
+    with pytest.raises(ConfigError, match="not UTF-8"):
+        scripted("scripted:constant=\udcff\udcfe")
+
+
+def test_a_players_name_that_is_not_utf8_is_escaped_in_the_ledger(tmp_path):
+    found = target(tmp_path)
+    plan = Calibration([found], ModelPlayer(Model(), name="m\udcff"), Settings(episodes=1))
+    assert all(pair.counts for pair in plan.run())
+    assert plan.policy == "m\\udcff"
+    assert {cell.policy for cell in PlayReader(found.ledger).cells()} == {"m\\udcff"}
+
+
 def test_other_models_are_no_scripted_players(tmp_path):
     assert scripted("nano") is None
     assert scripted("http://localhost:8000/v1") is None

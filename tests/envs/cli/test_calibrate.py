@@ -81,6 +81,28 @@ def test_two_files_of_completions_with_one_name_are_two_players(mine, tmp_path):
     assert "1 of 1 instance were played before" in played(moved).stderr
 
 
+def test_a_script_that_is_too_short_is_told_as_that(mine, tmp_path):
+    (tmp_path / "s.jsonl").write_text('"one"\n', encoding="utf-8")
+    model = ("--model", f"scripted:{tmp_path / 's.jsonl'}", "--max-turns", 1)
+    done = run(PUNCH, *model, "--episodes", 2, "--levels", 0)
+    assert done.exit_code == 1
+    assert "no completion for attempt 1: it ends after 1" in done.stderr
+    assert "without an answer; the script is at its end" in done.stderr
+    assert "run it again" not in done.stderr
+
+
+def test_a_script_whose_name_is_not_utf8_is_played(mine, tmp_path):
+    script = tmp_path / "\udcff.jsonl"
+    try:
+        script.write_text('"one"\n', encoding="utf-8")
+    except (OSError, UnicodeError):
+        pytest.skip("this file system takes no such name")
+    model = ("--model", f"scripted:{script}", "--max-turns", 1)
+    done = run(PUNCH, *model, "--episodes", 1, "--levels", 0, "--json")
+    assert done.exit_code == 0
+    assert json.loads(done.stdout)["model"].startswith(r"scripted:\udcff.jsonl#")
+
+
 def test_an_environment_that_breaks_is_told_and_ends_with_1(mine, monkeypatch):
     from spade_envs.calibrate import Pair
     from spade_envs.types import Fault

@@ -2,6 +2,7 @@ import datetime
 import json
 from collections import Counter
 
+import numpy as np
 import pytest
 
 from envs.corpus.corpus_kit import dump, prose, write_rows
@@ -72,6 +73,74 @@ def test_parquet_rows_come_one_by_one_with_their_flat_columns(tmp_path):
     ]
     assert corpus.unusable == {"no text": 1}
     assert len(open_corpus(path)) == 7
+
+
+@pytest.mark.parametrize(("kind", "unit"), [("parquet", 1000), ("dataset", 1)])
+def test_dates_that_python_has_not_and_unknown_zones_spoil_no_row(tmp_path, kind, unit):
+    arrow = pytest.importorskip("pyarrow")
+    texts = [prose(n, 30) for n in range(3)]
+    seconds = arrow.array([10**14, 4 * 10**11, 0])
+    table = arrow.table(
+        {
+            "text": texts,
+            "when": seconds.cast(arrow.timestamp("s")),
+            "zoned": seconds.cast(arrow.timestamp("s", tz="Mars/Base")),
+            "day": arrow.array([10**8, 4 * 10**6, 0], arrow.int32()).cast(arrow.date32()),
+        }
+    )
+    if kind == "parquet":
+        pytest.importorskip("pyarrow.parquet").write_table(table, tmp_path / "p.parquet")
+        corpus = open_corpus(tmp_path / "p.parquet")
+    else:
+        datasets = pytest.importorskip("datasets")
+        datasets.Dataset(table).save_to_disk(str(tmp_path / "saved"))
+        corpus = open_corpus(f"hf:{tmp_path}/saved")
+    found = dump(corpus)
+    part = ".000" if kind == "parquet" else ""  # Parquet counts in milliseconds
+    assert [row[0] for row in found] == texts
+    assert [row[6] for row in found] == [
+        {"when": 10**14 * unit, "zoned": 10**14 * unit, "day": 10**8},
+        {
+            "when": f"14645-06-30T15:06:40{part}",
+            "zoned": f"14645-06-30T15:06:40{part}Z",
+            "day": "12921-08-18",
+        },
+        {
+            "when": "1970-01-01T00:00:00",
+            "zoned": f"1970-01-01T00:00:00{part}Z",
+            "day": "1970-01-01",
+        },
+    ]
+    assert corpus.unusable == {}
+
+
+def test_a_column_of_categories_is_read_as_its_texts(tmp_path):
+    arrow = pytest.importorskip("pyarrow")
+    files = pytest.importorskip("pyarrow.parquet")
+    texts = [prose(0, 30), None, prose(1, 30)]
+    columns = {"text": texts, "title": ["a", "b", "c"]}
+    table = arrow.table({n: arrow.array(v).dictionary_encode() for n, v in columns.items()})
+    files.write_table(table, tmp_path / "p.parquet")
+    corpus = open_corpus(tmp_path / "p.parquet")
+    assert [row[:2] for row in dump(corpus)] == [(texts[0], "a"), (texts[2], "c")]
+    assert corpus.unusable == {"no text": 1}
+
+
+def test_what_is_not_utf8_beside_the_text_is_mended_and_in_it_spoils_its_row_alone(tmp_path):
+    arrow = pytest.importorskip("pyarrow")
+    files = pytest.importorskip("pyarrow.parquet")
+
+    def broken(*values):
+        ends = np.cumsum([0, *map(len, values)]).astype("int32").tobytes()
+        buffers = [None, arrow.py_buffer(ends), arrow.py_buffer(b"".join(values))]
+        return arrow.Array.from_buffers(arrow.string(), len(values), buffers)
+
+    good = prose(0, 30)
+    columns = {"text": broken(good.encode(), b"\xff"), "title": broken(b"a\xffb", b"c")}
+    files.write_table(arrow.table(columns), tmp_path / "p.parquet")
+    corpus = open_corpus(tmp_path / "p.parquet")
+    assert [row[:2] for row in dump(corpus)] == [(good, "a\ufffdb")]
+    assert corpus.unusable == {"not UTF-8": 1}
 
 
 @pytest.mark.parametrize(

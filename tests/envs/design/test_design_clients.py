@@ -4,8 +4,8 @@ import pytest
 
 from spade_envs.design.clients import CompletionRequest, Policy, complete_all, open_policy
 from spade_envs.design.clients import registry as registry_module
-from spade_envs.design.clients.base import SerialPolicy
-from spade_envs.design.clients.scripted import ScriptedPolicy
+from spade_envs.design.clients.base import SerialPolicy, shown_name
+from spade_envs.design.clients.scripted import ScriptedPolicy, ScriptEnded
 from spade_envs.errors import ClientError, ConfigError, MissingExtra
 from spade_envs.types import Completion, Message
 
@@ -52,7 +52,8 @@ def test_scripted_follows_attempts_and_turns(tmp_path):
         [request(attempt=2), request(attempt=1), request(attempt=1, turn=5), request(attempt=3)]
     )
     assert [getattr(answer, "text", None) for answer in found] == ["three", "two", "mended", None]
-    assert "no completion for attempt 3" in str(found[3])
+    assert isinstance(found[3], ScriptEnded)
+    assert "no completion for attempt 3: it ends after 3" in str(found[3])
     chat = {"seed": 0, "max_tokens": 1, "temperature": 0}
     assert [designer.complete(CHAT, **chat).text for _ in range(3)] == ["one", "two", "three"]
     with pytest.raises(ClientError):
@@ -72,6 +73,14 @@ def test_a_line_separator_inside_a_text_ends_no_line_of_a_script(tmp_path):
     (tmp_path / "s.jsonl").write_text(json.dumps(text, ensure_ascii=False) + "\n", "utf-8")
     designer = ScriptedPolicy.from_file(tmp_path / "s.jsonl")
     assert designer.complete(CHAT, seed=0, max_tokens=1, temperature=0).text == text
+
+
+@pytest.mark.parametrize(
+    ("path", "name"),
+    [("org/m1", "m1"), ("/a/b/", "b"), ("m", "m"), ("a/\udcff.jsonl", "\\udcff.jsonl")],
+)
+def test_a_path_has_a_name_that_can_be_written_down(path, name):
+    assert shown_name(path) == name
 
 
 def test_registry(monkeypatch):

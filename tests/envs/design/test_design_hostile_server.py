@@ -8,12 +8,13 @@ from contextlib import contextmanager
 from types import SimpleNamespace
 
 import httpx2
+import openai
 import pytest
 
 from envs.design import chat_server
 from envs.design.any_server import JSON, drip, flood, sending
 from spade_envs.design.clients import bounds, open_policy
-from spade_envs.design.clients.replies import MAX_REPLY_CHARS, NoReply
+from spade_envs.design.clients.replies import MAX_REPLY_CHARS, NoReply, told
 from spade_envs.errors import ClientError, ConfigError
 from spade_envs.types import Message
 
@@ -97,6 +98,81 @@ def test_texts_in_parts_are_joined(kind, body, stream):
 def test_what_is_no_completion_is_an_error_of_the_client(kind, body, stream):
     with sending(kind, [body]) as url, pytest.raises(ClientError):
         ask(url, stream=stream)
+
+
+DIGITS = b"9" * 5000  # more than Python reads as a number
+
+
+@pytest.mark.parametrize(("kind", "body", "stream"), [
+    (EVENTS, b'data: {"choices": [{"index": ' + DIGITS + b"}]}\n\n", True),
+    *((JSON, b'{"choices": [], "created": ' + DIGITS + b"}", stream) for stream in (True, False)),
+])  # fmt: skip
+def test_a_number_without_an_end_ends_the_request_alone(kind, body, stream):
+    with sending(kind, [body]) as url, pytest.raises(ClientError):
+        ask(url, stream=stream)
+
+
+def test_a_list_of_models_with_a_number_without_an_end():
+    body = b'{"data": [{"id": "m", "created": ' + DIGITS + b"}]}"
+    with sending(JSON, [body]) as url, pytest.raises(ClientError):
+        _ = open_policy(url, max_retries=0).name
+
+
+@pytest.mark.parametrize("value", [5, [], "x"])
+@pytest.mark.parametrize("key", ["_fields_set", "_BaseModel__cls", "__cls", "self"])
+def test_keys_that_the_sdk_takes_for_its_own_end_the_request_alone(key, value):
+    inner = json.loads(whole({"content": "hi"}))
+    inner["choices"][0]["message"][key] = value
+    bodies = [
+        *both("hi", **{key: value}),
+        *((JSON, json.dumps(inner).encode(), stream) for stream in (True, False)),
+    ]
+    for kind, body, stream in bodies:
+        with sending(kind, [body]) as url:
+            try:
+                assert ask(url, stream=stream).text == "hi"
+            except ClientError as error:
+                assert "another shape than the protocol's" in str(error)  # noqa: PT017
+
+
+def test_an_odd_key_is_told_where_the_sdk_stumbles_over_it():
+    told_so = pytest.raises(ClientError, match=r"another shape than the protocol's: .*'add'")
+    with sending(JSON, [whole({"content": "hi"}, _fields_set=5)]) as url, told_so:
+        ask(url)
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        ("boom", "APIError: boom"),
+        ({"message": "boom"}, "APIError: boom"),
+        ({"message": ["boom"], "code": 7}, 'APIError: {"message": ["boom"], "code": 7}'),
+        ("a\x1b[31m\n\ud800b", "APIError: a?[31m ?b"),
+        ("x" * 5000, f"APIError: {'x' * 300}"),
+    ],
+)
+def test_an_error_in_a_stream_is_told_in_the_servers_words(error, said):
+    with sending(EVENTS, [streamed({"error": error})]) as url:
+        with pytest.raises(ClientError) as found:
+            ask(url)
+        assert str(found.value) == f"{url}: {said}"
+
+
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        ({"error": "boom"}, "Error code: 400 - boom"),
+        ({"detail": "no \x07such"}, "Error code: 400 - no ?such"),
+        ({"error": {"message": "boom"}}, "Error code: 400 - boom"),
+        ({"input": "secret"}, "Error code: 400"),
+        ({"error": "<html>busy</html>"}, "Error code: 400"),
+    ],
+)
+def test_an_error_with_a_status_is_told_in_the_servers_words(body, said):
+    error = openai.OpenAI(api_key="none")._make_status_error_from_response(
+        httpx2.Response(400, json=body, request=httpx2.Request("POST", "http://h/v1"))
+    )
+    assert told(error) == said
 
 
 @pytest.mark.parametrize("stream", [True, False])

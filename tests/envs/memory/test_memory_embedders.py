@@ -236,6 +236,11 @@ def reply(*vectors, **item):
         (reply([1, float("nan")], [1, 2]), "not finite"),
         (reply([1, 1e300], [1, 2]), "not finite"),
         (reply([1, 10**400], [1, 2]), "OverflowError"),
+        (
+            b'{"data": [{"index": 0, "embedding": [' + b"9" * 5000 + b"]}]}",
+            "cannot be read: Exceeds",
+        ),
+        (reply([1, 2], [1, 2], _fields_set=5), "another shape than the protocol's"),
         (reply(["1", "2"], ["1", "2"]), "other than vectors of numbers"),
         (reply("AAAA", "AAAA"), "other than vectors of numbers"),
         (reply([[1], [2]], [[1], [2]]), "other than vectors of numbers"),

@@ -71,6 +71,11 @@ class ConcurrentPolicy(Policy, Protocol):
         ...
 
 
+def shown_name(path: str) -> str:
+    """Return the last part of a path or hub name, bytes that are not UTF-8 escaped."""
+    return path.rstrip("/").rpartition("/")[2].encode("utf-8", "backslashreplace").decode()
+
+
 class SerialPolicy:
     """Base for policies that have no batched way: `complete_many` is a loop."""
 

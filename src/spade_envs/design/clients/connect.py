@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import importlib
-import json
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
@@ -64,7 +63,8 @@ def connect(
 
 def broken_replies() -> tuple[type[Exception], ...]:
     """Return what a reply raises that breaks off while it is read; the SDK wraps no such error."""
-    found: list[type[Exception]] = [NoReply, json.JSONDecodeError, UnicodeDecodeError]
+    # ValueError: no JSON, no UTF-8, or a number of more digits than Python reads.
+    found: list[type[Exception]] = [NoReply, ValueError]
     found += [RecursionError, OverflowError]  # of JSON without an end, and of such a number in it
     for transport in ("httpx2", "httpx"):  # the former since version 3 of the SDK
         with contextlib.suppress(ImportError):

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from spade_envs.design.clients.base import CompletionRequest, complete_one
+from spade_envs.design.clients.base import CompletionRequest, complete_one, shown_name
 from spade_envs.design.clients.cuts import Cuts
 from spade_envs.design.clients.thinking import split_thinking
 from spade_envs.errors import ClientError, ConfigError, MissingExtra
@@ -54,7 +54,7 @@ class HfPolicy:
         if model.startswith(("/", "./", "../", "~")) and not Path(model).is_dir():
             raise ConfigError(f"there is no model folder {model}")
         self._torch, self._batch_size = torch, batch_size
-        self._name = Path(model).name if Path(model).exists() else model
+        self._name = shown_name(str(Path(model))) if Path(model).exists() else model
         source: dict[str, Any] = {"revision": revision, "trust_remote_code": trust_remote_code}
         try:
             self._tokenizer = transformers.AutoTokenizer.from_pretrained(model, **source)

@@ -22,6 +22,8 @@ from spade_envs.design.clients.replies import (
     names_of,
     read_answer,
     read_stream,
+    reading,
+    told,
     usable_name,
     whole_answer,
 )
@@ -124,10 +126,11 @@ class OpenAICompatiblePolicy:
             return self._model
 
     def _listed(self) -> list[str]:
-        try:
-            return names_of(self._client.models.list())
-        except (AttributeError, TypeError):  # of the SDK, where the answer is no JSON object
-            return names_of("")
+        with reading():
+            try:
+                return names_of(self._client.models.list())
+            except (AttributeError, TypeError):  # of the SDK, where the answer is no JSON object
+                return names_of("")
 
     @property
     def concurrency(self) -> int:
@@ -159,11 +162,12 @@ class OpenAICompatiblePolicy:
 
         def ask() -> Completion:
             deadline = time.monotonic() + self._timeout_s
-            answer = self._client.chat.completions.create(**fields)
-            if not self._stream:
-                return read_answer(answer)
-            whole = whole_answer(answer)
-            return read_stream(answer, name, deadline) if whole is None else read_answer(whole)
+            with reading():
+                answer = self._client.chat.completions.create(**fields)
+                if not self._stream:
+                    return read_answer(answer)
+                whole = whole_answer(answer)
+                return read_stream(answer, name, deadline) if whole is None else read_answer(whole)
 
         found: Completion = self._retried(ask, reserved)
         if found.prompt_tokens is not None and found.completion_tokens is not None:
@@ -239,10 +243,9 @@ class OpenAICompatiblePolicy:
         if isinstance(error.__cause__, NoReply):
             error = error.__cause__
         mend = _MENDS.get(type(error).__name__)
-        text = " ".join(str(error).split())[:300]
         tail = f" ({mend})" if mend else ""
         kind = "" if isinstance(error, NoReply) else f"{type(error).__name__}: "
-        return ClientError(f"{self._where}: {kind}{text}{tail}")
+        return ClientError(f"{self._where}: {kind}{told(error)}{tail}")
 
 
 def _transient(error: BaseException, sdk: Any) -> bool:

@@ -6,8 +6,10 @@ The SDK checks nothing of what a server sends, so neither shape nor types are ta
 from __future__ import annotations
 
 import json
+import re
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from spade_envs.design.clients.thinking import split_thinking
@@ -18,6 +20,10 @@ MAX_REPLY_CHARS = 4_000_000
 _TOO_LONG = f"the reply is longer than {MAX_REPLY_CHARS} characters"
 LATE = "the reply did not end in time (give it more time with timeout_s)"
 _MAX_COUNT = 1 << 40
+_MAX_TOLD_CHARS = 300
+_IN_STREAM = "An error occurred during streaming"
+_ONLY_A_STATUS = re.compile(r"Error code: \d+")
+"""So does the SDK speak of an error whose message is not where the protocol has it."""
 _WRONG_URL = "is the URL right? Those of most servers end in /v1"
 
 
@@ -32,6 +38,48 @@ class NoReply(Exception):
     def __init__(self, text: str, *, again: bool = True) -> None:
         super().__init__(text)
         self.again = again
+
+
+@contextmanager
+def reading() -> Iterator[None]:
+    """Have a reply be read by the SDK, which checks nothing and stumbles over odd ones.
+
+    Raises:
+        NoReply: it has keys or values that the SDK cannot take, or a number of too many digits.
+    """
+    try:
+        yield
+    except (AttributeError, TypeError) as error:
+        raise NoReply(f"it answered in another shape than the protocol's: {error}") from error
+    except ValueError as error:
+        if type(error) is not ValueError:  # no JSON, or no UTF-8: it says so itself
+            raise
+        text = str(error).partition(";")[0]
+        raise NoReply(f"it answered with a value that cannot be read: {text}") from error
+
+
+def told(error: BaseException) -> str:
+    """Return what is wrong with a reply, in the server's own words if it has any.
+
+    Returns:
+        One line of at most 300 characters, all of which can be shown.
+    """
+    text, body = str(error), getattr(error, "body", None)
+    if text == _IN_STREAM:
+        text = body if isinstance(body, str) else _as_json(body)
+    elif _ONLY_A_STATUS.fullmatch(text):
+        said = body.get("detail") if isinstance(body, dict) else body
+        shown = isinstance(said, str) and said and not said.lstrip().startswith("<")  # no page
+        text = f"{text} - {said}" if shown else text
+    line = " ".join(text[: 10 * _MAX_TOLD_CHARS].split())
+    return "".join(char if char.isprintable() else "?" for char in line)[:_MAX_TOLD_CHARS]
+
+
+def _as_json(found: Any) -> str:
+    try:
+        return json.dumps(found)
+    except RecursionError:  # it is as deep as could just be read
+        return "JSON of many levels"
 
 
 def read_answer(answer: Any) -> Completion:
@@ -83,7 +131,7 @@ def whole_answer(stream: Any) -> Any | None:
     finally:
         response.close()
     if not isinstance(found, dict) or "choices" not in found:
-        said = json.dumps(found)[:200]
+        said = _as_json(found)[:200]
         raise NoReply(f"it answered something other than a chat completion: {said}")
     return ChatCompletion.construct(**found)
 

@@ -6,9 +6,13 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
-from spade_envs.design.clients.base import CompletionRequest
+from spade_envs.design.clients.base import CompletionRequest, shown_name
 from spade_envs.errors import ClientError, ConfigError
 from spade_envs.types import Completion, Json, Message
+
+
+class ScriptEnded(ClientError):
+    """Raised when a script has no line for what it is asked; asking again does not help."""
 
 
 class ScriptedPolicy:
@@ -37,7 +41,7 @@ class ScriptedPolicy:
         except (OSError, UnicodeDecodeError) as error:
             raise ConfigError(f"cannot read the script {path}: {error}") from error
         script = [_item(line, f"{path}:{n}") for n, line in enumerate(lines, 1) if line.strip()]
-        return cls(script, name=f"scripted:{Path(path).name}")
+        return cls(script, name=f"scripted:{shown_name(str(path))}")
 
     @property
     def name(self) -> str:
@@ -50,7 +54,7 @@ class ScriptedPolicy:
         """Return the next item of the script, each time the one after.
 
         Raises:
-            ClientError: the script has ended.
+            ScriptEnded: it has no further item.
         """
         self._next += 1
         answer = self._answer(self._next - 1, 0)
@@ -66,7 +70,8 @@ class ScriptedPolicy:
 
     def _answer(self, attempt: int, turn: int) -> Completion | ClientError:
         if attempt >= len(self._script) or not self._script[attempt]:
-            return ClientError(f"{self._name} has no completion for attempt {attempt}")
+            ends = f"it ends after {len(self._script)}"
+            return ScriptEnded(f"{self._name} has no completion for attempt {attempt}: {ends}")
         texts = self._script[attempt]
         text = texts[min(turn, len(texts) - 1)]
         return Completion(text=text, model=self._name, finish_reason="stop")

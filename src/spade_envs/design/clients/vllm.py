@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from spade_envs.design.clients.base import CompletionRequest
+from spade_envs.design.clients.base import CompletionRequest, shown_name
 from spade_envs.design.clients.cuts import Cuts
 from spade_envs.design.clients.guided import BLOCK_REGEX
 from spade_envs.design.clients.thinking import split_thinking
@@ -48,7 +48,7 @@ class VllmPolicy:
             raise MissingExtra("vllm", "vllm") from None
         if current_platform.is_cpu():
             engine = _ON_CPU | engine
-        self._vllm, self._name, self._guided = vllm, model.rstrip("/").rpartition("/")[2], guided
+        self._vllm, self._name, self._guided = vllm, shown_name(model), guided
         try:
             self._llm = vllm.LLM(model=model, **engine)
         except (OSError, ValueError, RuntimeError) as error:

@@ -9,7 +9,7 @@ import numpy as np
 
 from spade_envs.design.clients.base import asked_at_once
 from spade_envs.design.clients.connect import broken_replies, connect
-from spade_envs.design.clients.replies import NoReply
+from spade_envs.design.clients.replies import NoReply, reading, told
 from spade_envs.errors import ClientError, ConfigError, MissingExtra
 from spade_envs.memory.embedders.base import MAX_DIMENSION, Vectors
 
@@ -102,19 +102,19 @@ class EndpointEmbedder:
     def _ask(self, texts: Sequence[str]) -> Vectors:
         asked = [text or " " for text in texts]  # servers refuse an empty text
         try:
-            answer = self._client.embeddings.create(
-                model=self._model, input=asked, encoding_format="float"
-            )
-            return _rows(answer, len(asked), self._dimension)
+            with reading():
+                answer = self._client.embeddings.create(
+                    model=self._model, input=asked, encoding_format="float"
+                )
+                return _rows(answer, len(asked), self._dimension)
         except (self._sdk.OpenAIError, *broken_replies()) as error:
             raise self._failed(error) from error
 
     def _failed(self, error: BaseException) -> ClientError:
         if isinstance(error.__cause__, NoReply):
             error = error.__cause__
-        text = " ".join(str(error).split())[:300]
         kind = "" if isinstance(error, NoReply) else f"{type(error).__name__}: "
-        return ClientError(f"{self._where}: {kind}{text}")
+        return ClientError(f"{self._where}: {kind}{told(error)}")
 
 
 def _rows(answer: Any, count: int, dimension: int) -> Vectors:
