@@ -121,11 +121,14 @@ def test_the_bundled_store_is_held_out_by_kind(tmp_path):
     assert open_heldout(none, tmp_path).held.envs == ()
 
 
-def test_the_first_signal_is_noted_and_the_second_one_kills():
+def test_the_first_signal_is_noted_and_the_second_one_kills(caplog):
     with Interrupts() as interrupts:
         assert interrupts.reason() == ""
         os.kill(os.getpid(), signal.SIGINT)
         assert interrupts.reason() == "signal SIGINT"
+        assert [each.message for each in caplog.records] == [
+            "ending after the update under way; Ctrl-C again ends at once"
+        ]
         with pytest.raises(KeyboardInterrupt):
             os.kill(os.getpid(), signal.SIGINT)
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import logging
 import signal
 import threading
 from types import FrameType
 from typing import Any, Self
+
+logger = logging.getLogger(__name__)
 
 _CAUGHT = (signal.SIGTERM, signal.SIGINT)
 
@@ -35,4 +38,6 @@ class Interrupts:
 
     def _catch(self, number: int, frame: FrameType | None) -> None:
         self._reason = f"signal {signal.Signals(number).name}"
+        if number == signal.SIGINT:
+            logger.warning("ending after the update under way; Ctrl-C again ends at once")
         signal.signal(signal.SIGINT, self._before[signal.SIGINT])
