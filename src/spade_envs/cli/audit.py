@@ -93,7 +93,7 @@ def _print_one(each: Lineage) -> None:
 def _print_all(shown: list[Lineage], found: list[Lineage]) -> None:
     from spade_envs.cli.output import counted, print_table, say
 
-    columns = ("id", "made by", "from", "its licence", "licence", "pulled from", "signed by")
+    columns = ("id", "made by", "from", "document's licence", "licence", "pulled from", "signed by")
     rows = [
         (
             each.id,
@@ -106,7 +106,9 @@ def _print_all(shown: list[Lineage], found: list[Lineage]) -> None:
         )
         for each in shown
     ]
-    print_table("", columns, rows, spare=("its licence", "from", "licence", "made by", "signed by"))
+    empty = [columns[at] for at in range(1, len(columns)) if all(row[at] == "-" for row in rows)]
+    less = ("document's licence", "from", "signed by", "licence", "made by")
+    print_table("", columns, rows, spare=(*empty, *(name for name in less if name not in empty)))
     remarks = Counter(text for each in shown for text in each.remarks)
     if remarks:
         told = [(count, text) for text, count in remarks.most_common()]

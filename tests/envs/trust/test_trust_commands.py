@@ -3,6 +3,7 @@
 import json
 import shlex
 import subprocess
+from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
@@ -19,6 +20,7 @@ from spade_envs.trust.origin import Origin, note_origin
 from spade_envs.trust.settings import Settings, allow_signer, load
 from spade_envs.trust.signatures import Signer
 
+ROOT = Path(__file__).parents[3]
 REMOTE = "https://example.org/envs"
 _PUSHES = (["--dry-run"], [], [])
 
@@ -161,6 +163,15 @@ def made(store, number, name, licence="MIT", **provenance):
     source = source_of(number)
     whole = {**PROVENANCE, **provenance}
     return store.add(source, report_of(source), whole, name=name, licence=licence)
+
+
+def test_columns_of_audit_that_say_nothing_go_first(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    done = run("audit", "--store", ROOT / "envstore")
+    head = next(line for line in done.stdout.splitlines() if "made by" in line)
+    assert "licence" in head
+    assert "pulled from" not in head
+    assert "pulled from (COLUMNS=200 or --json shows all)" in done.stderr
 
 
 def test_audit_tells_makers_documents_and_licences(store, keys, public):
