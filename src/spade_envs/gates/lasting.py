@@ -11,6 +11,9 @@ from spade_envs.gates.thresholds import LASTING_JUMPS
 from spade_envs.gates.trace import first_difference
 from spade_envs.types import Fault, Json
 
+MORE = "\0more"
+"""What a worker adds to the places if there are more than it looks at."""
+
 
 def outlasting(subject: Subject) -> Finding | None:
     """Return a finding if playing leaves something behind, above all if it changes what follows.
@@ -19,6 +22,11 @@ def outlasting(subject: Subject) -> Finding | None:
     played again: a thousand resets need not be waited for.
     """
     changed = _changed(subject)
+    if changed is None:
+        return warned(
+            "not all that the environment's code holds could be looked through for what outlives "
+            "an episode; keep less in the module and on the object"
+        )
     if not changed:
         return None
     worker = subject.sandbox.load(subject.source, limits=subject.limits)
@@ -31,6 +39,7 @@ def outlasting(subject: Subject) -> Finding | None:
         difference, by = {}, 0
     finally:
         worker.close()
+    changed = [place for place in changed if "\0" not in place]
     places: list[Json] = list(changed[:MAX_EXAMPLES])
     if difference:
         return failed(
@@ -39,7 +48,10 @@ def outlasting(subject: Subject) -> Finding | None:
             places=places,
             difference=difference,
         )
-    shared = [place for place in changed if not place.startswith("self.")]
+    # A pure function may have a cache, which counts its calls and holds what it gave.
+    shared = [
+        place for place in changed if not place.startswith("self.") and ".cache_info()" not in place
+    ]
     if shared:
         return warned(
             f"playing changes {shared[0]}, which outlives the episode; keep state on the object",
@@ -48,8 +60,11 @@ def outlasting(subject: Subject) -> Finding | None:
     return None
 
 
-def _changed(subject: Subject) -> list[str]:
-    """Return the places that differ between two resets with the same seed, play in between."""
+def _changed(subject: Subject) -> list[str] | None:
+    """Return the places that differ between two resets with the same seed, play in between.
+
+    None says that none differ among those that could be looked at, which were not all.
+    """
     lane, level = subject.plain, subject.levels[-1]
     seed = subject.seeds[0]
     played = subject.sample_scripts(level, seed)[-1]
@@ -57,6 +72,7 @@ def _changed(subject: Subject) -> list[str]:
     if isinstance(taken, Fault):
         return []
     seen: list[dict[str, str]] = []
+    whole = True
     # Another seed too, since a set of seen seeds grows by new ones alone.
     for of, actions in ((seed, played), (subject.seeds[1], PLAIN), (seed, ())):
         live = lane.reset(taken, Job(level, of, script(actions)))
@@ -65,10 +81,17 @@ def _changed(subject: Subject) -> list[str]:
             found = lane.worker.probe(live.instance, "lasting", {})
         lane.play([live])
         lane.note(live.trace())
+        whole = whole and isinstance(found, dict) and MORE not in found
         seen.append(found if isinstance(found, dict) else {})
     lane.give(level, taken, keep=not live.over)
     first, last = seen[0], seen[-1]
-    return [place for place, value in last.items() if first.get(place) != value]
+    # An entry of a container (behind a zero character) that is new does not count up.
+    changed = [
+        place
+        for place, value in last.items()
+        if first.get(place) != value and (place in first or "\0" not in place)
+    ]
+    return changed if changed or whole else None
 
 
 def _moved(subject: Subject, lane: Lane, changed: list[str]) -> tuple[dict[str, Json], int]:

@@ -1,4 +1,4 @@
-"""What outlives an episode: values of the environment's module, its classes and functions.
+"""What outlives an episode: values that the environment's own code can reach.
 
 A gate reads them between episodes, and sets counters forward to see whether a later episode would
 be another one.
@@ -6,37 +6,63 @@ be another one.
 
 from __future__ import annotations
 
+import array
+import contextlib
+import functools
+import gc
+import hashlib
 import itertools
-import re
-import sys
+import operator
+import random
+import warnings
 from collections import deque
-from collections.abc import Iterator
-from types import FunctionType, ModuleType
+from collections.abc import Iterable
+from types import WrapperDescriptorType
 from typing import Any
 
-from spade_envs.sandbox.execution import MODULE_NAME
+import numpy as np
 
-MAX_REPR = 4000
-MAX_PLACES = 500
+from spade_envs.sandbox import reach
+from spade_envs.sandbox.reach import ATOMS, GENERATORS, LRU, SEQUENCES, Place, base_of
+
 MAX_GROWN = 100_000
 MAX_COUNTERS = 10
-_ADDRESS = re.compile(r"0x[0-9a-f]+")
-_CONTAINERS = (list, dict, set, deque)
-_SKIPPED = frozenset(
-    {"__builtins__", "__doc__", "__module__", "__dict__", "__weakref__", "__annotations__",
-     "__abstractmethods__", "__name__", "__spec__", "__loader__", "__file__", "_abc_impl",
-     "np_random", "_np_random", "_np_random_seed", "__slotnames__", "__firstlineno__",
-     "__static_attributes__"}
-)  # fmt: skip
+MAX_MISSES = 10_000
+MAX_ANSWER = 1_500_000
+"""Characters of all places; a worker's reply has to be short."""
+MAX_BYTES = 4096
+MAX_SHOWN = 20_000
+MAX_KEYS = 200
+MORE = "\0more"
+"""Stands among the places if there is more than was looked through."""
+_SCALARS = (bool, int, float, complex, str, bytes)
+_COUNTED = (itertools.count, itertools.repeat)
+_SOME: tuple[Iterable[Any], ...] = (range(0), range(1 << 80), [], (), "", b"", {}, {}.values())
+_QUICK = frozenset(type(iter(some)) for some in _SOME) | {itertools.count, itertools.repeat}
+_HASH_BYTES = 8
+_MOVED = (dict, list, deque, set, bytearray, array.array, np.ndarray, random.Random)
 
 
 def digests(env: Any) -> dict[str, str]:
-    """Return, by place, a short text for every value that outlives an episode."""
+    """Return, by place, a short text for every value that outlives an episode.
+
+    A place behind a zero character is an entry or the length of the container before it.
+    """
     found: dict[str, str] = {}
-    for place, owner, key in _places(env):
-        if len(found) >= MAX_PLACES:
-            break
-        found[place] = _digest(_value(owner, key))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        places, whole = reach.places(env)
+        names = {id(place.value): place.name for place in places}
+        room = MAX_ANSWER
+        for place in places:
+            told = {place.name: _short(_digest(place.value, names))}
+            told.update((f"{place.name}\0{key}", text) for key, text in _entries(place.value))
+            room -= sum(len(name) + 4 * _HASH_BYTES for name in told)
+            if room < 0:
+                break
+            found.update(told)
+    if not whole or room < 0:
+        found[MORE] = ""
     return found
 
 
@@ -45,115 +71,241 @@ def advance(env: Any, places: list[str], by: int) -> list[str]:
 
     Returns the places that could be moved.
     """
-    moved = []
-    for place, owner, key in list(_places(env)):
-        if place not in places:
-            continue
-        value = _value(owner, key)
-        if isinstance(value, int | float) and not isinstance(value, bool):
-            _set(owner, key, value + by)
-        elif isinstance(value, list | deque) and value:
-            for index, item in enumerate(list(itertools.islice(value, MAX_COUNTERS))):
-                if isinstance(item, int | float) and not isinstance(item, bool):
-                    value[index] = item + by
-            value.extend([value[-1]] * min(by, MAX_GROWN))
-        elif isinstance(value, set):
-            value.update(f"\0{index}" for index in range(min(by, MAX_GROWN)))
-        elif isinstance(value, dict):
-            _grow(value, by)
-        else:
-            continue
-        moved.append(place)
+    changed = set(places)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        found, _ = reach.places(env)
+        moved = []
+        for place in found:
+            if place.name in changed and _advance(place, changed, by):
+                moved.append(place.name)
     return moved
 
 
-def _grow(value: dict[Any, Any], by: int) -> None:
-    counters = [k for k, v in value.items() if isinstance(v, int) and not isinstance(v, bool)]
-    if counters and len(value) <= MAX_COUNTERS:
-        for key in counters:
-            value[key] += by
-    elif value:
-        filler = next(iter(value.values()))
-        value.update((f"\0{index}", filler) for index in range(min(by, MAX_GROWN)))
-
-
-def _places(env: Any) -> Iterator[tuple[str, Any, Any]]:
-    """Yield a name, the owner and the key of every place in the environment's own code."""
-    module = sys.modules.get(MODULE_NAME)
-    if type(module) is not ModuleType:
-        return
-    yield from _entries("", vars(module))
-    for owner in (env, getattr(env, "inner", None)):
-        if owner is not None and hasattr(owner, "__dict__"):
-            yield from ((f"self.{key}", owner, key) for key in list(vars(owner)) if _own(key))
-
-
-def _entries(prefix: str, names: Any) -> Iterator[tuple[str, Any, Any]]:
-    for key, value in list(names.items()):
-        if not _own(key):
-            continue
-        if isinstance(value, staticmethod | classmethod):
-            value = value.__func__
-        value = getattr(value, "__wrapped__", value)
-        if isinstance(value, FunctionType):
-            if value.__module__ == MODULE_NAME:
-                yield from _of_function(f"{prefix}{key}", value)
-        elif isinstance(value, type):
-            if value.__module__ == MODULE_NAME and not prefix:
-                yield from _entries(f"{key}.", vars(value))
-                yield from (
-                    (f"{key}.{name}", value, name)
-                    for name, item in list(vars(value).items())
-                    if _own(name) and _plain(item)
-                )
-        elif not prefix and _plain(value):
-            yield key, names, key
-
-
-def _of_function(name: str, function: FunctionType) -> Iterator[tuple[str, Any, Any]]:
-    for value in function.__defaults__ or ():
-        if isinstance(value, _CONTAINERS):
-            yield f"a default of {name}", (value,), 0
-    yield from (
-        (f"{name}.{key}", function, key)
-        for key, value in list(vars(function).items())
-        if _own(key) and _plain(value)
-    )
-    for key, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=False):
-        if key not in ("inner", "__class__"):
-            yield f"{key} in {name}", cell, "cell_contents"
-
-
-def _own(key: str) -> bool:
-    return key not in _SKIPPED
-
-
-def _plain(value: Any) -> bool:
-    """Whether a value is data, and not code."""
-    return not callable(value) and not isinstance(value, ModuleType | property | type)
-
-
-def _value(owner: Any, key: Any) -> Any:
-    try:
-        if isinstance(owner, dict | tuple):
-            return owner[key]
-        return vars(owner)[key] if hasattr(owner, "__dict__") else getattr(owner, key)
-    except (KeyError, AttributeError, ValueError):
-        return None
-
-
-def _set(owner: Any, key: Any, value: Any) -> None:
-    if isinstance(owner, dict):
-        owner[key] = value
+def _advance(place: Place, changed: set[str], by: int) -> bool:
+    value, name = place.value, place.name
+    base = base_of(value, _MOVED)
+    if type(value) is LRU:
+        _fill(value, by)
+    elif base is dict:
+        _grow(value, name, changed, by)
+    elif base in (list, deque):
+        _lengthen(base, value, name, changed, by)
+    elif base is set:
+        set.update(value, (f"\0{index}" for index in range(min(by, MAX_GROWN))))
+    elif base is bytearray and f"{name}\0length" in changed:
+        bytearray.extend(value, bytearray(min(by, MAX_GROWN)))
+    elif base is array.array:
+        _lengthen(base, value, name, changed, by)
+    elif base is np.ndarray:
+        return _raise(value, by)
+    elif base is random.Random:
+        for _ in range(min(by, MAX_GROWN)):
+            random.Random.random(value)
+    elif place.put is not None and (after := _later(value, by)) is not None:
+        place.put(after)
     else:
-        setattr(owner, key, value)
+        return _skip(value, by) or _raise_bytes(value, by)
+    return True
 
 
-def _digest(value: Any) -> str:
-    """Return a text that changes with the value; for large ones with their size and ends."""
-    size = f"{len(value)}:" if hasattr(value, "__len__") else ""
-    if isinstance(value, _CONTAINERS) and len(value) > 200:
-        items = list(value)
-        value = [*items[:20], *items[-20:]]
-    text = _ADDRESS.sub("", repr(value))
-    return size + (text if len(text) <= MAX_REPR else f"{text[:MAX_REPR]}{len(text)}")
+def _grow(value: dict[Any, Any], name: str, changed: set[str], by: int) -> None:
+    items = list(dict.items(value))
+    for key, item in items[:MAX_KEYS]:
+        text = reach.key_text(key)
+        if text and f"{name}\0{text}" in changed:
+            after = _later(item, by)
+            if after is not None:
+                dict.__setitem__(value, key, after)
+    if items and f"{name}\0length" in changed:
+        filler = items[0][1]
+        for index in range(min(by, MAX_GROWN)):
+            dict.__setitem__(value, f"\0{index}", filler)
+
+
+def _lengthen(base: Any, value: Any, name: str, changed: set[str], by: int) -> None:
+    for index, item in enumerate(list(itertools.islice(base.__iter__(value), MAX_COUNTERS))):
+        after = _later(item, by) if f"{name}\0{index}" in changed else None
+        if after is not None:
+            base.__setitem__(value, index, after)
+    if f"{name}\0length" in changed and base.__len__(value):
+        base.extend(value, [base.__getitem__(value, -1)] * min(by, MAX_GROWN))
+
+
+def _later(value: Any, by: int) -> Any:
+    """Return the value as much later, None for one that does not count."""
+    kind, more = type(value), min(by, MAX_GROWN)
+    if kind in (int, float):
+        return value + by
+    if kind in (str, bytes):
+        if value.isdigit() and len(value) <= MAX_COUNTERS:
+            counted = str(int(value) + by)
+            return counted if kind is str else counted.encode()
+        return value + value[-1:] * more
+    if kind is tuple:
+        head = [item + by if type(item) in (int, float) else item for item in value[:MAX_COUNTERS]]
+        return (*head, *value[MAX_COUNTERS:])
+    if kind is frozenset:
+        return value | {f"\0{index}" for index in range(more)}
+    if base_of(value, (np.integer, np.floating)) and reach.opaque(kind):
+        return kind(min(int(value) + by, 2**31 - 1))
+    if reach.kind_name(kind) in ("fractions.Fraction", "decimal.Decimal") and reach.opaque(kind):
+        return value + by
+    return None
+
+
+def _raise(value: Any, by: int) -> bool:
+    """Add to every number of an array; whether it holds such."""
+    if value.dtype.kind not in "iuf" or not value.flags.writeable:
+        return False
+    np.ndarray.__iadd__(value, np.asarray(by).astype(value.dtype))
+    return True
+
+
+def _raise_bytes(value: Any, by: int) -> bool:
+    """Add to the first bytes of a buffer, each to 127 at most; whether the value is one."""
+    if not _buffer(value):
+        return False
+    try:
+        with memoryview(value) as view, view.cast("B") as data:
+            for index, byte in enumerate(data[:MAX_BYTES]):
+                data[index] = max(byte, min(byte + by, 127))
+    except (TypeError, BufferError, ValueError):
+        return False
+    return True
+
+
+def _skip(value: Any, by: int) -> bool:
+    """Take as many items from an iterator; whether the value is one."""
+    kind = type(value)
+    taken = reach.defined(kind, "__next__")
+    if type(taken) is not WrapperDescriptorType or reach.kind_name(kind).startswith("_io."):
+        return False
+    count = by if kind in _QUICK else min(by, MAX_GROWN)
+    # The code of a generator may raise anything; then it has ended.
+    with contextlib.suppress(Exception):
+        next(itertools.islice(value, count, count), None)
+    return True
+
+
+def _fill(cache: Any, by: int) -> None:
+    """Add entries that nobody asks for, hits and misses, without a call of the function itself."""
+    info = LRU.cache_info(cache)
+    held: dict[Any, Any] = next(
+        (item for item in gc.get_referents(cache) if reach.is_cache_of(item, cache)), {}
+    )
+    asked = next((key for key in held if reach.flat(key)), None)
+    room = by if info.maxsize is None else info.maxsize - info.currsize
+    for _ in range(min(by, room, MAX_GROWN)):
+        held[object()] = None
+    for index in range(min(by, MAX_MISSES)):
+        with contextlib.suppress(Exception):
+            cache(**{"\0": index})
+    if asked is not None:
+        with contextlib.suppress(Exception):
+            for _ in range(min(by, MAX_GROWN)):
+                cache(*asked if type(asked) is tuple else (asked,))
+
+
+def _entries(value: Any) -> Iterable[tuple[str, str]]:
+    """Yield the length and the first counters of a container that can grow."""
+    base: Any = base_of(value, (dict, list, deque, bytearray, array.array))
+    if base is None:
+        return
+    yield "length", str(base.__len__(value))
+    if base is dict:
+        for key, item in itertools.islice(list(dict.items(value)), MAX_KEYS):
+            text = reach.key_text(key)
+            if text and type(item) in ATOMS:
+                yield text, _short(_atom(item))
+        return
+    for index, item in enumerate(itertools.islice(base.__iter__(value), MAX_COUNTERS)):
+        if type(item) in ATOMS:
+            yield str(index), _short(_atom(item))
+
+
+def _short(text: str) -> str:
+    data = text.encode("utf-8", "backslashreplace")
+    return hashlib.blake2b(data, digest_size=_HASH_BYTES).hexdigest()
+
+
+def _atom(value: Any) -> str:
+    # Decimal digits of huge integers are refused.
+    return hex(value) if type(value) is int else repr(value)
+
+
+def _show(value: Any, names: dict[int, str]) -> str:
+    """Return a text for a part of a value; what is a place itself stands there by its name."""
+    if type(value) in ATOMS:
+        return _atom(value)
+    if reach.flat(value):
+        texts = [_atom(item) for item in value]
+        return f"({', '.join(texts if type(value) is tuple else sorted(texts))})"
+    return f"<{reach.kind_name(type(value))} {names.get(id(value), '')}>"
+
+
+def _digest(value: Any, names: dict[int, str]) -> str:
+    """Return a text that changes with the value, but not with the places inside it."""
+    kind = type(value)
+    show = functools.partial(_show, names=names)
+    text = f"{reach.kind_name(kind)} "
+    if reach.hidden(kind):
+        text += ", ".join(show(item) for item in reach.referents(value))
+    if kind in ATOMS or reach.flat(value):
+        return text + show(value)
+    if kind is LRU:
+        return text + repr(tuple(LRU.cache_info(value)))
+    if kind in GENERATORS:
+        return text + reach.position(value)
+    base: Any = base_of(value, (dict, *SEQUENCES, *_SCALARS))
+    if base in _SCALARS:
+        return text + (hex(int.__int__(value)) if base is int else base.__repr__(value))
+    if base is dict:
+        pairs = itertools.islice(list(dict.items(value)), MAX_SHOWN)
+        shown = [f"{show(key)}: {show(item)}" for key, item in pairs]
+        return f"{text}{dict.__len__(value)} {', '.join(shown)}"
+    if base is not None:
+        items = list(base.__iter__(value))
+        shown = [show(item) for item in (*items[:MAX_SHOWN], *items[MAX_SHOWN:][-MAX_SHOWN:])]
+        ordered = shown if base in (list, tuple, deque) else sorted(shown)
+        return f"{text}{len(items)} {', '.join(ordered)}"
+    if base_of(value, (type,)):
+        return text
+    return text + _native(value, names)
+
+
+def _native(value: Any, names: dict[int, str]) -> str:
+    """Return what values of a C type tell of themselves without a call of the code."""
+    kind: Any = type(value)
+    if base_of(value, (np.ndarray,)):
+        if value.dtype.hasobject:
+            return ", ".join(_show(item, names) for item in reach.elements(value))
+        data = hashlib.blake2b(np.ndarray.tobytes(value)).hexdigest()
+        return f"{value.dtype} {value.shape} {data}"
+    if base_of(value, (random.Random,)):
+        return repr(random.Random.getstate(value))
+    if base_of(value, (np.random.Generator,)):
+        return repr(value.bit_generator.state)
+    if base_of(value, (np.random.RandomState,)):
+        return repr(np.random.RandomState.get_state(value, legacy=False))
+    if kind in _COUNTED and all(type(item) in ATOMS for item in gc.get_referents(value)):
+        return repr(value)
+    parts = [hashlib.blake2b(data).hexdigest() for data in _buffer(value)]
+    for part in reach.reduced(value):
+        parts += [_show(item, names) for item in (part if type(part) is tuple else (part,))]
+    if type(reach.defined(kind, "__next__")) is WrapperDescriptorType:
+        with contextlib.suppress(TypeError, ValueError):
+            parts.append(str(operator.length_hint(value)))
+    return ", ".join([*parts, *(_show(item, names) for item in reach.referents(value))])
+
+
+def _buffer(value: Any) -> list[bytes]:
+    """Return the bytes of an array or the like, in a list that is empty for other values."""
+    defined = reach.defined(type(value), "__buffer__")
+    if defined is not None and type(defined) is not WrapperDescriptorType:
+        return []
+    try:
+        with memoryview(value) as view:
+            return [view.tobytes()]
+    except (TypeError, BufferError, ValueError, NotImplementedError):
+        return []

@@ -36,6 +36,74 @@ def test_a_later_change_is_seen_without_waiting_for_it(code, place):
     assert finding.evidence["difference"]
 
 
+_BOX = "class Box:\n    n = 0\n\n\nBOX = Box()"
+_SLOTS = "class Box:\n    __slots__ = ('n',)\n\n\nBOX = Box()\nBOX.n = 0"
+_LRU = "import functools\n\n\n@functools.lru_cache({})\ndef plan(x):\n    return x"
+_CELL = "def count():\n    n = 0\n\n    def more():\n        nonlocal n\n        n += 1\n{}"
+_CELL = _CELL.format("        return n\n\n    return more\n\n\nMORE = count()")
+_GENERATOR = (
+    "def count():\n    n = 0\n    while True:\n        yield (n := n + 1)\n\n\nMORE = count()"
+)
+_SIZE = "plan.cache_info().currsize"
+
+
+@pytest.mark.parametrize(
+    ("setup", "count", "condition", "place"),
+    [
+        (_BOX, "BOX.n += 1", "BOX.n > 5000", "BOX.n"),
+        (_SLOTS, "BOX.n += 1", "BOX.n > 5000", "BOX.n"),
+        ("BOX = {'a': [[0]]}", "BOX['a'][0][0] += 1", "BOX['a'][0][0] > 5000", "BOX['a'][0]"),
+        (_BOX, "self.b = vars(self).get('b', Box()); self.b.n += 1", "self.b.n > 999", "self.b.n"),
+        ("T = iter(range(5000))", "self.t = next(T, None)", "self.t is None", "T"),
+        ("import itertools\nT = itertools.count()", "self.t = next(T)", "self.t > 5000", "T"),
+        (_GENERATOR, "self.t = next(MORE)", "self.t > 5000", "MORE"),
+        (_LRU.format("None"), "plan(seed)", f"{_SIZE} > 5000", "plan.cache_info()"),
+        (_LRU.format("900"), "plan(seed)", f"{_SIZE} > 800", "plan.cache_info()"),
+        (_LRU.format("9"), "plan(1)", "plan.cache_info().hits > 5000", "plan.cache_info()"),
+        (_LRU.format("0"), "plan(1)", "plan.cache_info().misses > 5000", "plan.cache_info()"),
+        (_CELL, "self.n = MORE()", "self.n > 5000", "n in MORE"),
+        ("TEXT = ''", "global TEXT\n        TEXT += 'x'", "len(TEXT) > 5000", "TEXT"),
+        ("T = (0,)", "global T\n        T = (T[0] + 1,)", "T[0] > 5000", "T"),
+        ("import array\nT = array.array('l', [0])", "T[0] += 1", "T[0] > 5000", "T"),
+        ("import numpy as np\nT = np.zeros(9, int)", "T[4] += 1", "T[4] > 5000", "T"),
+    ],
+)
+def test_a_count_is_set_forward_wherever_it_is_kept(setup, count, condition, place):
+    finding = judge(bomb(setup, count, condition), no_side_effects)
+    assert finding.outcome == "fail", finding
+    assert place in finding.evidence["places"]
+    assert finding.evidence["difference"]
+
+
+_MEMO = "MEMO = {}\n\n\ndef double(x):\n    return MEMO.setdefault(x, x * 2)"
+_LAZY = "class Words:\n    found = None\n\n\nWORDS = Words()"
+
+
+@pytest.mark.parametrize(
+    ("setup", "line", "outcome"),
+    [
+        (_LRU.format("None"), "self.left = plan(self.left)", "pass"),
+        (_LRU.format("2"), "self.left = plan(self.left)", "pass"),
+        (f"{_LRU.format('None')}, [x]", "self.left, _ = plan(self.left)", "pass"),
+        (f"{_LRU.format('2')}, [x]", "self.left, _ = plan(self.left)", "pass"),
+        (_MEMO, "self.left = double(self.left) // 2", "warn"),
+        (_LAZY, "WORDS.found = WORDS.found or [['a'], ['b']]", "pass"),
+        ("import functools", "self.f = functools.partial(int, self.left)", "pass"),
+    ],
+)
+def test_caches_that_change_no_episode_are_not_refused(setup, line, outcome):
+    shown = '        return f"What'
+    code = bomb(setup, "pass", "False").replace(shown, f"        {line}\n{shown}", 1)
+    assert line in code
+    assert judge(code, no_side_effects).outcome == outcome
+
+
+def test_more_than_can_be_looked_through_is_worth_a_warning():
+    finding = judge(bomb("L = [[n] for n in range(30_000)]", "pass", "False"), no_side_effects)
+    assert finding.outcome == "warn"
+    assert "looked through" in finding.message
+
+
 def test_a_cache_is_worth_a_warning_only():
     code = bomb("CACHE = {}", "CACHE.setdefault(seed, self.level)", "False")
     finding = judge(code, no_side_effects)
