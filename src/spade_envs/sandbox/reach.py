@@ -7,15 +7,19 @@ ends after `MAX_PLACES`.
 
 from __future__ import annotations
 
+import builtins
 import functools
 import gc
 import re
 import sys
+import threading
 import weakref
 import zlib
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator
+from contextvars import ContextVar
 from dataclasses import dataclass
+from importlib.machinery import ModuleSpec
 from types import (
     AsyncGeneratorType,
     BuiltinFunctionType,
@@ -49,11 +53,9 @@ _HEAP_TYPE = 1 << 9
 _NAME_DEPTH = 5
 _MAX_FLAT = 50
 _OPAQUE = (
-    ModuleType, CodeType, FrameType, GetSetDescriptorType, MemberDescriptorType,
+    CodeType, FrameType, GetSetDescriptorType, MemberDescriptorType,
     MethodDescriptorType, MethodWrapperType, WrapperDescriptorType, re.Pattern,
 )  # fmt: skip
-_SKIPPED = frozenset({"__builtins__", "__spec__", "__loader__", "__slotnames__"})
-_OF_SPACES = frozenset({"np_random", "_np_random", "_np_random_seed"})
 LRU = type(functools.lru_cache(lambda: None))
 GENERATORS = (GeneratorType, CoroutineType, AsyncGeneratorType)
 SEQUENCES = (list, tuple, deque, set, frozenset)
@@ -136,6 +138,8 @@ def flat(value: Any) -> bool:
 def opaque(value: Any) -> bool:
     """Whether a value is the interpreter's or a library's code and holds nothing of its own."""
     kind = type(value)
+    if value is vars(builtins) or _is_imported(value):
+        return True
     if kind in _OPAQUE or kind_name(kind) == "_abc._abc_data":
         return True
     if base_of(value, (type,)):
@@ -148,6 +152,15 @@ def opaque(value: Any) -> bool:
             and (not value.__closure__)
         )
     return kind is BuiltinFunctionType and type(value.__self__) in (ModuleType, type(None))
+
+
+def _is_imported(value: Any) -> bool:
+    """Whether a value is a module of a library; changes there are looked for elsewhere."""
+    if type(value) is not ModuleType or value is sys.modules.get(MODULE_NAME):
+        return False
+    name = _text(value.__dict__.get("__name__"))
+    known = type(value.__dict__.get("__spec__")) is ModuleSpec
+    return known and sys.modules.get(name) is value
 
 
 def _home(function: FunctionType) -> ModuleType | None:
@@ -178,7 +191,9 @@ def _roots(env: Any) -> Iterator[Place]:
         yield from _names("", module.__dict__)
     for owner in (env, _attributes(env).get("inner")):
         if owner is not None:
-            yield from _instance("self", owner, own=True)
+            yield from _instance("self", owner)
+            # Where the code took its module from the table, the class leads to its globals.
+            yield Place("self's class", type(owner))
 
 
 def _names(
@@ -188,13 +203,21 @@ def _names(
     for key, value in list(names.items()):
         if type(value) in (staticmethod, classmethod):
             value = value.__func__
-        if type(key) is str and key not in _SKIPPED:
+        if type(key) is str and not _of_copying(key, value):
             setter = functools.partial(put or functools.partial(dict.__setitem__, names), key)
             yield Place(f"{prefix}{key}", value, setter)
 
 
+def _of_copying(key: str, value: Any) -> bool:
+    """Whether an entry is the list of slots that copying notes on a class."""
+    return key == "__slotnames__" and type(value) is list and flat(tuple(value))
+
+
 def _attributes(value: Any) -> dict[str, Any]:
     """Return the instance's own dictionary, empty if it has none."""
+    if base_of(value, (threading.local,)):
+        here: dict[str, Any] = threading.local.__getattribute__(value, "__dict__")
+        return here
     for cls in _mro_of.__get__(type(value)):
         descriptor = _dict_of.__get__(cls).get("__dict__")
         if type(descriptor) is GetSetDescriptorType:
@@ -203,11 +226,9 @@ def _attributes(value: Any) -> dict[str, Any]:
     return {}
 
 
-def _instance(name: str, value: Any, *, own: bool) -> Iterator[Place]:
+def _instance(name: str, value: Any) -> Iterator[Place]:
     """Yield what an instance holds by name, in its dictionary and its slots."""
-    for place in _names(f"{name}.", _attributes(value)):
-        if own or place.name.rsplit(".", 1)[-1] not in _OF_SPACES:
-            yield place
+    yield from _names(f"{name}.", _attributes(value))
     for cls in _mro_of.__get__(type(value)):
         for key, descriptor in list(_dict_of.__get__(cls).items()):
             if type(descriptor) is MemberDescriptorType:
@@ -226,6 +247,8 @@ def _inside(name: str, value: Any) -> Iterable[Place]:
         return _function(name, value)
     if kind is CellType:
         return _cell(name, value)
+    if kind is ContextVar:
+        return [Place(f"{name}.get()", value.get(None), value.set)]
     if kind is LRU:
         return _cache(name, value)
     if kind in GENERATORS:
@@ -234,7 +257,7 @@ def _inside(name: str, value: Any) -> Iterable[Place]:
 
 
 def _parts(name: str, value: Any, base: type | None) -> Iterator[Place]:
-    yield from _instance(name, value, own=not _of_library(type(value)))
+    yield from _instance(name, value)
     if base is dict:
         for index, (key, item) in enumerate(list(dict.items(value))):
             if not flat(item):

@@ -101,9 +101,21 @@ CASES = {
     "enum": ("import enum\nclass E(enum.Enum):\n    A = 1\nE.A.n = 0", "E.A.n += 1", "E.A.n"),
     "meta": ("class M(type):\n    n = 0\nclass K(metaclass=M): pass", "M.n += 1", "M.n"),
     "lengthy": ("B = [0] * 9999", "B[5000] += 1", "B"),
-    "seed": ("", "self._np_random_seed += (k := 1) and len(vars(A)); A.n = vars(A).get('n', 0) + 1",
-             "A.n"),
+    "seed": ("", "A.n = self._np_random_seed = vars(A).get('n', 0) + 1", "self._np_random_seed"),
     "doc": ("'''text'''\n__doc__ = 0", "global __doc__; __doc__ += 1", "__doc__"),
+    "module": (
+        "from types import ModuleType\nM = ModuleType('m')\nM.n = 0", "M.n += 1", "M.__dict__",
+    ),
+    "popped": ("import sys\nsys.modules.pop('environment')\nB = [0]", "B[0] += 1", "globals of"),
+    "spec": ("__spec__ = [0]", "__spec__[0] += 1", "__spec__"),
+    "local": ("import threading\nB = threading.local()\nB.n = 0", "B.n += 1", "B.n"),
+    "context": (
+        "from contextvars import ContextVar\nB = ContextVar('b')", "B.set(B.get(0) + 1)", "B.get()",
+    ),
+    "space": (
+        "", "s = self.action_space; s._np_random_seed = vars(s).get('_np_random_seed', 0) + 1",
+        "self.action_space._np_random_seed",
+    ),
     "other globals": (
         "N = {}\nexec('n = 0\\ndef f():\\n    global n\\n    n += 1', N)\nf = N.pop('f')\ndel N",
         "f()",
