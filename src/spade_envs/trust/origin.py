@@ -16,6 +16,9 @@ from spade_envs.trust import journal
 
 FILE = "origins.jsonl"
 _HERE = re.compile(r"((?:git\+)?file://)?(?=[/~])")
+_SCHEME = re.compile(r"([a-z][a-z0-9+.-]*)://", re.IGNORECASE)
+_CONTAINERS = frozenset({"abfs", "abfss", "az"})
+"""Schemes with the container before the host, as in `abfs://CONTAINER@ACCOUNT/FOLDER`."""
 
 
 class Origin(msgspec.Struct, frozen=True, kw_only=True):
@@ -176,12 +179,24 @@ def others_of(origins: Sequence[Origin], but: str) -> list[str]:
 
 
 def public_address(remote: str) -> str:
-    """Return a remote's address, spelt as all notes do, without user, password and query."""
+    """Return a remote's address, spelt as all notes do, without user, password and query.
+
+    Of a path on this machine nothing is left out: a `?` in it is a letter like any other.
+    """
     text = one_spelling(as_it_is(remote))
-    if "://" not in text:
+    scheme = match[1].lower() if (match := _SCHEME.match(text)) else ""
+    if not scheme:
         return text
+    if scheme.removeprefix("git+") == "file":
+        text = text.partition("#")[0].replace("?", "%3F")
     try:
         parts = urlsplit(text)
     except ValueError:
-        return f"{text.partition('://')[0]}://..."
-    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
+        return f"{scheme}://..."
+    return f"{scheme}://{public_host(scheme, parts.netloc)}{parts.path}"
+
+
+def public_host(scheme: str, netloc: str) -> str:
+    """Return what may be shown of a host with a user before it: a container is a place, no user."""
+    user, _, host = netloc.rpartition("@")
+    return netloc if scheme in _CONTAINERS and ":" not in user else host

@@ -10,11 +10,13 @@ import pytest
 
 from envs.store.kit import add
 from spade_envs.errors import ConfigError, NotFound, RemoteError, StorageError
-from spade_envs.sharing import pull, push
+from spade_envs.sharing import install, make_lock, pull, push
 from spade_envs.sharing.push import PushOptions
 from spade_envs.sharing.remotes import git as module
 from spade_envs.sharing.remotes import open_remote
+from spade_envs.store import open_store
 from spade_envs.trust.incoming import Limits
+from spade_envs.trust.origin import origins_of
 
 _BARE = {".git": ["--bare"], "": []}
 
@@ -350,3 +352,20 @@ def test_a_branch_that_is_locked_for_good_is_told_in_git_s_words(repository, sto
     add(alice, 2, name="chess")
     with pytest.raises(RemoteError, match=r"cannot lock ref .*somebody else may have pushed"):
         push(f"{repository}#main", alice)
+
+
+def test_repositories_whose_names_part_by_a_question_mark_have_pasts_of_their_own(stores, tmp_path):
+    alice, bob, carol = stores
+    for number, store in enumerate((alice, bob)):
+        add(store, number, name="maze")
+        path = tmp_path / f"a?{number}.git"
+        subprocess.run(["git", "init", "--quiet", "--bare", str(path)], check=True)
+        push(str(path), store)
+        fresh = open_store(tmp_path / f"fresh{number}", create=True)
+        (brought,) = pull(str(path), fresh).outcomes
+        assert (brought.kind, brought.digest) == ("new", store.records()[0].digest)
+        lock = make_lock(fresh)
+        assert list(lock.remotes.values()) == [f"git+file://{tmp_path}/a%3F{number}.git"]
+        (origin,) = origins_of(brought.digest)
+        assert origin.remote == f"file://{tmp_path}/a%3F{number}.git"
+    assert install(lock, carol).of("new")

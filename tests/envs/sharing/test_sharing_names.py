@@ -24,6 +24,7 @@ from spade_envs.sharing.names import Renaming, read_ref
 from spade_envs.sharing.remotes import Address, Kind, open_remote
 from spade_envs.sharing.remotes.address import holds_secret, masked, shown
 from spade_envs.trust.origin import public_address
+from spade_envs.trust.seen import _place
 
 SLUGS = st.from_regex(r"[a-z0-9]{1,8}(-[a-z0-9]{1,8})?", fullmatch=True)
 
@@ -145,7 +146,7 @@ def test_an_address_that_could_run_something_is_refused(text):
     [
         "https://alice:hunter22@host/x.git",
         "https://ghp_token123@host/x.git",
-        "s3://key:hunter22@bucket/x?secret=hunter22",
+        "s3://key:hunter22@bucket/x",
         "git+https://alice:hunter22@host/x.git",
     ],
 )
@@ -180,6 +181,73 @@ def test_a_password_that_cuts_its_address_short_is_refused_and_not_shown(url):
         add_remote("team", url)
     for text in (str(caught.value), shown(url), masked(f"fatal: {url} and x", url)):
         assert "hunter22" not in text
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "s3://key:hunter22@bucket/x?secret=hunter22",
+        "s3://bucket/team?hunter22",
+        "s3://bucket/team#hunter22",
+        "memory://team?",
+        "https://host/x.git?token=hunter22",
+        "https://host/x.git?#main",
+        "git+https://host/x.git?repo=hunter22",
+        "ssh://git@host/srv/team/envs?/../../hunter22/x.git",
+        "git://host/x?hunter22",
+        "github://hunter22:envs@main/x",
+        "sftp://hunter22@host/x",
+        "ssh://hunter22@host/~/x.git",
+        "ssh://git@host/~",
+    ],
+)
+def test_what_may_be_secret_and_may_tell_places_apart_is_refused_and_not_shown(url):
+    with pytest.raises(ConfigError, match=r"leave|without|name whose") as caught:
+        Address.read(url)
+    for text in (str(caught.value), shown(url), masked(f"fatal: {url} and x", url)):
+        assert "hunter22" not in text
+
+
+@pytest.mark.parametrize(
+    "places",
+    [
+        ("/srv/a?1.git", "/srv/a?2.git", "/srv/a#3.git", "/srv/a%3F1.git", "/srv/a.git", "/srv/a"),
+        ("git+file:///srv/x%23y.git", "git+file:///srv/x%3Fy.git", "git+file:///srv/x"),
+        ("git+file:///srv/x?y.git", "git+file:///srv/x?", "git+file:///srv/x.git#y"),
+        ("/srv/envs?1", "/srv/envs#1", "/srv/envs"),
+        ("git@host:team?1", "git@host:team?2", "git@host:team", "git@host:team#1"),
+        ("ssh://git@host/a%3F1", "ssh://git@host/a%3F2", "ssh://git@host/a"),
+        ("abfs://team@account/x", "abfs://evil@account/x", "abfs://account/x"),
+        ("host:a://b?1", "host:a://b?2"),
+    ],
+)
+def test_two_places_never_share_what_consent_and_past_are_noted_under(places):
+    read = [Address.read(text) for text in places]
+    for known in ([each.label for each in read], [public_address(each.label) for each in read]):
+        branches = [each.revision for each in read]
+        assert len(set(zip(known, branches, strict=True))) == len(places)
+    assert len({_place(each.known_as) for each in read}) == len(places)
+    for each in read:
+        assert public_address(each.label) == each.label
+        again = Address.read(each.written)
+        assert (again.kind, again.label, again.revision) == (each.kind, each.label, each.revision)
+
+
+def test_a_relative_address_below_what_cannot_be_printed_is_refused(tmp_path, monkeypatch):
+    for name in ("a\nb", "a\tb"):
+        (tmp_path / name).mkdir()
+        monkeypatch.chdir(tmp_path / name)
+        for text in ("./envs", "./x.git"):
+            with pytest.raises(ConfigError, match="rename that folder"):
+                Address.read(text)
+
+
+def test_a_question_mark_of_a_path_is_written_as_git_reads_it(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name, told in (("a?1.git", "a%3F1.git"), ("a%1.git", "a%251.git"), ("b:c.git", "b:c.git")):
+        (tmp_path / name).mkdir()
+        assert Address.read(f"./{name}").label == f"file://{tmp_path}/{told}"
+        assert Address.read(name).written == f"git+file://{tmp_path}/{told}"
 
 
 @pytest.mark.parametrize(

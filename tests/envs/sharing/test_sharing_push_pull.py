@@ -4,7 +4,7 @@ import pytest
 
 from envs.sharing.places import PLACES
 from envs.store.kit import add
-from spade_envs.errors import ConfigError, NotFound
+from spade_envs.errors import ConfigError, NotFound, RemoteError
 from spade_envs.sharing import pull, push
 from spade_envs.sharing.names import Renaming
 from spade_envs.sharing.pull import PullOptions
@@ -138,3 +138,13 @@ def test_a_place_that_holds_something_else_is_left_alone(place, stores):
         add(stores[0], 1)
         with pytest.raises(ConfigError, match="not empty"):
             push(place, stores[0])
+
+
+def test_what_fsspec_cannot_write_for_want_of_a_folder_is_told_with_the_mend(stores, tmp_path):
+    pytest.importorskip("fsspec")
+    add(stores[0], 1, name="maze")
+    place = tmp_path / "o"
+    with pytest.raises(RemoteError, match=f"makes none; name the folder by its path, {place}"):
+        push(f"local://{place}", stores[0])
+    with pytest.raises(ConfigError, match="name a folder without one"):
+        push(f"local://{place}#1", stores[0])

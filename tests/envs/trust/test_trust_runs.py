@@ -14,12 +14,13 @@ from spade_envs.ids import EnvId
 from spade_envs.play import make_env
 from spade_envs.registration import register_store
 from spade_envs.sandbox import default_sandbox
+from spade_envs.sharing.remotes import Address
 from spade_envs.store import open_store, starter_path
 from spade_envs.trust import reverify
 from spade_envs.trust.consent import lookalike
 from spade_envs.trust.origin import note_origin, origins_of, public_address, store_text
 from spade_envs.trust.runs import is_verified, source_to_run, standing
-from spade_envs.trust.settings import allow, allow_signer, remove
+from spade_envs.trust.settings import allow, allow_signer, load, remove
 from spade_envs.trust.signatures import Signer
 from spade_envs.types import EnvSource
 
@@ -254,3 +255,15 @@ def test_what_was_pulled_passes_the_gates_again_before_its_first_run(store):
     allow("", REMOTE)
     make_env(record.id, str(store.root)).close()
     assert is_verified(record.digest)
+
+
+def test_consent_to_one_repository_is_none_to_its_namesakes(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    mine, others = "./a?1.git", ("./a?2.git", "./a#1.git", "./a%3F1.git", "./a", "./a?")
+    allow("", Address.read(mine).label)
+    decided = load()
+    assert decided.allows("", Address.read(f"{tmp_path}/a?1.git").label)
+    for other in others:
+        assert not decided.allows("", Address.read(other).label)
+    assert remove("", "./elsewhere") == 0
+    assert remove("", Address.read(mine).label) == 1

@@ -11,7 +11,7 @@ from urllib.parse import SplitResult, unquote, urlsplit
 
 from spade_envs.errors import ConfigError
 from spade_envs.store.read import clean_line
-from spade_envs.trust.origin import as_it_is, one_spelling
+from spade_envs.trust.origin import as_it_is, one_spelling, public_address, public_host
 
 _SCHEME = re.compile(r"([a-z][a-z0-9+.-]*)://", re.IGNORECASE)
 _SCP = re.compile(r"(?:[A-Za-z0-9_][A-Za-z0-9_.-]*@)?[A-Za-z0-9][A-Za-z0-9.-]*:(?!//)[^\s].*")
@@ -21,6 +21,8 @@ _HUB = re.compile(
 _REVISION = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_./-]{0,199}")
 _GIT_SCHEMES = frozenset({"git", "ssh", "http", "https", "file"})
 _IPV6 = re.compile(r"(?<=[/@])\[[0-9A-Fa-f:.]+\](?=[:/])")
+_LOGINS = frozenset({"s3", "s3a", "gs", "gcs"})
+"""Schemes of object stores where a bucket is the same one, whoever asks for it."""
 _LEAST = 5
 _CUT_SHORT = re.compile(r"[^@\[\]]*:(?![0-9]*$)[^@]*")
 """Host and port with something else for a port: a password that a bare `/`, `?` or `#` ended."""
@@ -80,18 +82,18 @@ class Address:
             url, mark, revision = text.partition("#")
             if not path_of(url):
                 raise ConfigError(f"{text!r} names no place; write file:///PATH")
-            return _local(f"{path_of(url)}{mark}{revision}")
+            return _local(path_of(url), mark, revision)
         if scheme and not text.partition("://")[2].strip("/"):
             raise ConfigError(f"{text!r} names no place; write {scheme}://BUCKET/FOLDER")
         if scheme:
-            return cls(Kind.OBJECTS, text.rstrip("/"))
+            return _objects(scheme, text)
         if _SCP.fullmatch(text) and not os.path.lexists(text):
             return _git(text)
-        return _local(text)
+        return _local(*text.partition("#"))
 
     @property
     def label(self) -> str:
-        """The address without user name, password, query and fragment."""
+        """The address without user name and password; no two places have the same."""
         return shown(self.url)
 
     @property
@@ -102,7 +104,7 @@ class Address:
     @property
     def written(self) -> str:
         """The address as `read` takes it, with kind and revision, and without secrets."""
-        text = self.label if holds_secret(self.url) else self.url.partition("?")[0]
+        text = self.label if holds_secret(self.url) else self.url
         if self.kind is Kind.HUB:
             return f"{text}@{self.revision}" if self.revision else text
         if self.kind is not Kind.GIT:
@@ -125,32 +127,69 @@ def _hub(text: str) -> Address:
     return Address(Kind.HUB, f"hf://datasets/{match[1]}", match[2] or "")
 
 
+def _objects(scheme: str, text: str) -> Address:
+    """Return an address of fsspec, all of which tells the place, but for a login."""
+    if re.search("[?#]", text):
+        raise ConfigError(
+            f"{shown(text)!r} is followed by a ? or #, which may begin a secret; name a folder "
+            "without one, and keep tokens in the store's own settings"
+        )
+    netloc = urlsplit(text).netloc
+    if "@" in netloc and scheme not in _LOGINS and public_host(scheme, netloc) != netloc:
+        raise ConfigError(
+            f"{shown(text)!r} has something before an @, by which {scheme}:// may mean another "
+            "place; leave that out, and keep user and password in the settings of fsspec"
+        )
+    return Address(Kind.OBJECTS, text.rstrip("/"))
+
+
 def _git(text: str) -> Address:
     url, _, revision = text.partition("#")
-    if revision and (not _REVISION.fullmatch(revision) or ".." in revision):
-        raise ConfigError(f"{revision[:80]!r} is no branch, tag or commit; write URL#main")
     scheme = match[1].lower() if (match := _SCHEME.match(url)) else ""
     if scheme and scheme not in _GIT_SCHEMES:
         raise ConfigError(f"git does not speak {scheme!r} here; use https, ssh or file")
     host = urlsplit(url).netloc.rpartition("@")[2] if scheme else url.rpartition("@")[2]
     if host.startswith("-") or (scheme not in ("", "file") and not host):
         raise ConfigError(f"{shown(url)!r} names no host that git may be given")
-    if scheme in ("", "file") and not _SCP.fullmatch(url):
-        if scheme and not path_of(url):
+    if scheme == "file":
+        if not path_of(url):
             raise ConfigError(f"{text!r} names no place; write file:///PATH")
-        path = _absolute(path_of(url) if scheme else url)
-        return Address(Kind.GIT, f"file://{path.replace('%', '%25')}", revision)  # git decodes it
-    return Address(Kind.GIT, url, revision)
+        return _repository(path_of(url), revision)
+    if scheme and "?" in url:
+        raise ConfigError(
+            f"{shown(url)!r} is followed by a query, which may be secret and may mean another "
+            "place; leave it out, let git's credential helper keep tokens, and write a ? of the "
+            "path as %3F"
+        )
+    if scheme == "ssh" and re.fullmatch(r"ssh://[^/]*@[^/]*/~(/.*)?", url):
+        raise ConfigError(
+            f"{shown(url)!r} is in the home of whoever logs in; name whose it is: "
+            "ssh://HOST/~USER/PATH, or USER@HOST:PATH"
+        )
+    return Address(Kind.GIT, url, _checked(revision))
 
 
-def _local(text: str) -> Address:
-    plain, _, _ = text.partition("#")
+def _checked(revision: str) -> str:
+    if revision and (not _REVISION.fullmatch(revision) or ".." in revision):
+        raise ConfigError(f"{revision[:80]!r} is no branch, tag or commit; write URL#main")
+    return revision
+
+
+def _repository(path: str, revision: str) -> Address:
+    """Return a repository on this machine; git decodes its URL."""
+    path = _absolute(path)
+    for letter in "%?#":
+        path = path.replace(letter, f"%{ord(letter):02X}")
+    return Address(Kind.GIT, f"file://{path}", _checked(revision))
+
+
+def _local(plain: str, mark: str, revision: str) -> Address:
     path = Path(os.path.expanduser(plain))
     # Asked of `os.path`, to which what may not be entered is not there.
     bare = os.path.isfile(path / "HEAD") and os.path.isdir(path / "objects")
     if bare or (path.suffix == ".git" and not os.path.lexists(path / "ENVSTORE.json")):
-        return _git(text)
-    return Address(Kind.FOLDER, _absolute(text))
+        return _repository(plain, revision)
+    return Address(Kind.FOLDER, _absolute(f"{plain}{mark}{revision}"))
 
 
 def path_of(url: str) -> str:
@@ -165,13 +204,19 @@ def path_of(url: str) -> str:
 
 
 def _absolute(path: str) -> str:
-    """Return a path from the root of the disk; a user's home must be that of a user."""
+    """Return a printable path from the root of the disk; a home must be that of a user."""
     whole = os.path.expanduser(path)
     if whole.startswith("~"):
         raise ConfigError(
             f"{path}: there is no user of that name; write ./{path} for a folder of yours"
         )
-    return one_spelling(str(Path(whole).absolute()))
+    found = one_spelling(str(Path(whole).absolute()))
+    if not found.isprintable():  # notes would call others the same
+        raise ConfigError(
+            f"{path} lies in {clean_line(found, 300)!r}, which is not printable UTF-8; rename that "
+            "folder, or name another place"
+        )
+    return found
 
 
 def _split(url: str) -> SplitResult | None:
@@ -191,11 +236,9 @@ def shown(url: str) -> str:
     text = as_it_is(url)
     if not _SCHEME.match(text):
         return text
-    parts = _split(text)
-    if parts is None:
+    if _split(text) is None:
         return f"{text.partition('://')[0]}://..."
-    host = parts.netloc.rpartition("@")[2]
-    return f"{parts.scheme}://{host}{parts.path}"
+    return public_address(text)
 
 
 def holds_secret(url: str) -> bool:
@@ -205,7 +248,10 @@ def holds_secret(url: str) -> bool:
     parts = _split(url)
     if parts is None:
         return True
-    user = parts.netloc.rpartition("@")[0]
+    if parts.scheme.removeprefix("git+") == "file":
+        return bool(parts.netloc.rpartition("@")[0])
+    user = "" if public_host(parts.scheme, parts.netloc) == parts.netloc else parts.netloc
+    user = user.rpartition("@")[0]
     harmless = user in ("", "git") or (parts.scheme.endswith("ssh") and ":" not in user)
     return not harmless or bool(parts.query)
 

@@ -103,7 +103,7 @@ class ObjectRemote:
         """Write one object; False if there is one."""
         place = f"{self._root}/{path}"
         try:
-            self._ask("written", lambda: self._system.pipe_file(place, data, mode="create"))
+            self._write(lambda: self._system.pipe_file(place, data, mode="create"))
         except FileExistsError:
             return False
         return True
@@ -111,10 +111,23 @@ class ObjectRemote:
     def replace(self, path: str, data: bytes) -> None:
         """Write one object, whatever was there."""
         place = f"{self._root}/{path}"
-        self._ask("written", lambda: self._system.pipe_file(place, data))
+        self._write(lambda: self._system.pipe_file(place, data))
 
     def finish(self, message: str) -> None:
         """Do nothing: every object is there as soon as it is written."""
+
+    def _write(self, act: Callable[[], object]) -> None:
+        try:
+            self._ask("written", act)
+        except FileNotFoundError:
+            scheme = self._url.partition("://")[0]
+            mend = "make the place that is named first"
+            if scheme == "local":
+                mend = f"name the folder by its path, {self._root}"
+            raise RemoteError(
+                f"{self.label} cannot be written: a folder on the way is not there, and "
+                f"{scheme}:// makes none; {mend}"
+            ) from None
 
     def _ask(self, doing: str, act: Callable[[], T]) -> T:
         try:
