@@ -49,8 +49,8 @@ class Bringer:
 
     def bring(
         self, plans: Sequence[Plan], progress: Progress, held: Sequence[Offer] = ()
-    ) -> Iterator[Outcome]:
-        """Yield what became of each version, as it comes.
+    ) -> Iterator[tuple[Plan, Outcome]]:
+        """Yield what became of each plan, as it comes.
 
         Args:
             plans: what to fetch, and what to call it.
@@ -71,7 +71,7 @@ class Bringer:
                     gates = self._offered.gates_version(plan.source)
                     taken.append(Offer(plan.source, plan.digest, gates_version=gates))
                 progress(done + 1, len(plans))
-                yield outcome
+                yield plan, outcome
         finally:
             if not self._dry_run:
                 note_offers(self._offered.remote.known_as, taken)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from spade_envs.errors import (
     ConfigError,
@@ -43,6 +43,26 @@ class InstallOptions:
     jobs: int = JOBS
 
 
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """What became of a version at one of the places."""
+
+    plan: Plan
+    outcome: Outcome
+    is_final: bool
+    """Whether no other place is asked; one may have unharmed what is refused here."""
+
+    @property
+    def target(self) -> str:
+        return str(self.plan.target)
+
+    def told(self) -> Outcome:
+        """Return a refusal under the id of the lock, with what the remote calls it."""
+        other = "" if self.plan.source == self.plan.target else f"(there {self.plan.source}) "
+        note = f"{other}{self.outcome.note}"
+        return replace(self.outcome, id=self.target, digest=self.plan.digest, note=note)
+
+
 def install(
     lock: Lock,
     store: EnvStore,
@@ -62,18 +82,23 @@ def install(
         store.require_writable()
     outcomes, missing = _compared(lock, _held(store))
     moved, notes, sources, asked = 0, list[str](), list[str](), list[str]()
+    refused: dict[str, list[tuple[str, Outcome]]] = {}
     try:
         for url in _places(lock, missing, options):
             mine = [each for each in missing if _asks(lock, each, url, options)]
-            found: list[Outcome] = []
+            found: list[_Found] = []
             try:
                 moved += _from(url, mine, store, options, progress or _silent, found)
             except (RemoteError, NotFound, Corrupt, FormatTooNew) as error:
                 notes.append(str(error))
-            outcomes += found
+            final = [one for one in found if one.is_final]
+            outcomes += [one.outcome for one in final]
+            for one in found:
+                if not one.is_final:
+                    refused.setdefault(one.target, []).append((shown(url), one.told()))
             asked += [shown(url)] if mine else []
-            sources += [shown(url)] if any(each.kind == "new" for each in found) else []
-            done = {each.placed for each in found} | {each.id for each in found if not each.placed}
+            sources += [shown(url)] if any(one.outcome.kind == "new" for one in final) else []
+            done = {one.target for one in final}
             missing = [each for each in missing if each.id not in done]
     finally:
         if is_made(store.root) and not options.dry_run:
@@ -84,6 +109,9 @@ def install(
         if record is not None and record.digest == each.digest:  # placed as its remote broke off
             outcomes.append(Outcome("new", each.id, each.id, each.digest))
             continue
+        if each.id in refused:
+            outcomes.append(_all_told(refused[each.id]))
+            continue
         note = "is at none of the remotes that were looked in; name another with --remote URL"
         outcomes.append(Outcome("refused", each.id, "", each.digest, note))
     return Transfer(
@@ -93,6 +121,14 @@ def install(
         bytes_moved=moved,
         notes=tuple(notes),
     )
+
+
+def _all_told(refusals: Sequence[tuple[str, Outcome]]) -> Outcome:
+    """Return why no place gave a version, as one outcome."""
+    last = refusals[-1][1]
+    if len(refusals) == 1:
+        return last
+    return replace(last, note="; ".join(f"at {place}: {each.note}" for place, each in refusals))
 
 
 def _compared(lock: Lock, held: Mapping[str, Record]) -> tuple[list[Outcome], list[Locked]]:
@@ -137,7 +173,7 @@ def _from(
     store: EnvStore,
     options: InstallOptions,
     progress: Progress,
-    outcomes: list[Outcome],
+    outcomes: list[_Found],
 ) -> int:
     """Add what became of each to `outcomes`, as it comes; gives how many bytes moved."""
     if not wanted:
@@ -162,15 +198,16 @@ def _from(
             else:
                 fit.append(plan)
                 continue
-            outcomes.append(Outcome("refused", str(plan.target), "", plan.digest, note))
+            outcome = Outcome("refused", str(plan.target), "", plan.digest, note)
+            outcomes.append(_Found(plan, outcome, is_final=offer.withdrawn))
         bringer = Bringer(
             offered,
             store,
             trust_certificate=options.trust_certificate,
             dry_run=options.dry_run,
         )
-        for outcome in bringer.bring(fit, progress):
-            outcomes.append(outcome)
+        for plan, outcome in bringer.bring(fit, progress):
+            outcomes.append(_Found(plan, outcome, is_final=outcome.kind != "refused"))
     return reader.bytes
 
 

@@ -21,6 +21,7 @@ from spade_envs.sharing.transfer import JOBS, Reader
 from spade_envs.sharing.wanted import EVERYTHING, Wanted
 from spade_envs.sharing.withdrawals import follow
 from spade_envs.store import EnvStore
+from spade_envs.store.room import check_folders
 
 _MOST_KEPT = 20
 """Notes in quarantine about paths that were not even fetched; the others are told alone."""
@@ -77,6 +78,7 @@ def pull_from(
     """Do as `pull` does, from an open remote."""
     if store.root.exists():
         store.require_writable()  # of a dry run, too: it foretells
+        check_folders(store.root)
     offered = look(remote, Reader(remote, options.jobs), must_exist=True)
     return _Pull(offered, store, options).run(progress or (lambda done, total: None))
 
@@ -106,7 +108,8 @@ class _Pull:
             follow(root, offered, plan, dry_run=options.dry_run) for plan in planned.withdrawn
         ]
         try:
-            outcomes += self._bringer.bring(planned.plans, progress, planned.held)
+            brought = self._bringer.bring(planned.plans, progress, planned.held)
+            outcomes += (outcome for _, outcome in brought)
         finally:
             if not options.dry_run and (planned.plans or planned.withdrawn) and is_made(root):
                 self._store.refresh()

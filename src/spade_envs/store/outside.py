@@ -11,6 +11,7 @@ from pathlib import Path
 
 from spade_envs.errors import ConfigError
 from spade_envs.store.files import write_new
+from spade_envs.store.room import check_way
 from spade_envs.store.trouble import storage_error
 
 
@@ -24,6 +25,7 @@ def write_whole(path: Path, data: bytes) -> None:
         ConfigError: its folder is not there, or something else than an ordinary file is.
         StorageError: it cannot be written.
     """
+    check_way(path)
     if not path.absolute().parent.is_dir():
         raise ConfigError(f"{path} cannot be written: its folder is not there; make that first")
     if os.path.lexists(path) and (path.is_symlink() or not path.is_file()):

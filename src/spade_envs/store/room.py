@@ -54,16 +54,25 @@ def check_rights(root: Path) -> None:
         Corrupt: a file is where a folder of the store belongs.
     """
     if os.path.lexists(root):
-        inside = [root / name for name in (ENVS, STAGING) if os.path.lexists(root / name)]
-        if strange := next((place for place in inside if not os.path.isdir(place)), None):
-            raise Corrupt(f"{strange} is no folder, as a store needs it; move it away")
-        for place in (root, *inside):
+        for place in (root, *check_folders(root)):
             if not os.access(place, os.W_OK | os.X_OK):
                 raise StorageError(f"{place} cannot be written: Permission denied; {NO_RIGHTS}")
     elif not os.access(above := _above(root), os.W_OK | os.X_OK):
         raise StorageError(
             f"{root} cannot be made: nothing may be written into {above}; {NO_RIGHTS}"
         )
+
+
+def check_folders(root: Path) -> list[Path]:
+    """Return which folders of a store are there.
+
+    Raises:
+        Corrupt: a file is where one belongs.
+    """
+    inside = [root / name for name in (ENVS, STAGING) if os.path.lexists(root / name)]
+    if strange := next((place for place in inside if not os.path.isdir(place)), None):
+        raise Corrupt(f"{strange} is no folder, as a store needs it; move it away")
+    return inside
 
 
 def _above(root: Path) -> Path:

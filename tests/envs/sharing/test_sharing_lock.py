@@ -212,3 +212,70 @@ def test_a_folder_or_too_long_a_name_is_no_lock_file(tmp_path):
         assert "name " in str(done.exception)
         assert "Errno" not in str(done.exception)
     assert not (tmp_path / "s").exists()
+
+
+def spoil(url, name="maze"):
+    (Path(url) / f"envs/{name}/v0/env.py").write_text("evil")
+
+
+def test_what_one_remote_has_spoilt_is_taken_from_the_next(stores, tmp_path):
+    alice, bob, carol = stores
+    add(alice, 1, name="maze")
+    first, mirror, third = (str(tmp_path / name) for name in ("first", "mirror", "third"))
+    for url in (first, mirror, third):
+        push(url, alice)
+    lock = make_lock(alice, remote=first)
+    spoil(first)
+    done = install(lock, bob, InstallOptions(remotes=(mirror,)))
+    assert [(each.kind, each.id) for each in done.outcomes] == [("new", "spade/maze-v0")]
+    assert (done.remote, digests(bob), done.clean) == (mirror, digests(alice), True)
+    spoil(third)
+    (lost,) = install(lock, carol, InstallOptions(remotes=(third,))).outcomes
+    assert (lost.kind, carol.records()) == ("refused", [])
+    assert lost.note.startswith(f"at {first}: is refused: ")
+    assert f"; at {third}: is refused: " in lost.note
+    empty = str(tmp_path / "empty")
+    push(empty, open_store(tmp_path / "nothing", create=True))
+    (lost,) = install(lock, carol, InstallOptions(remotes=(empty,))).outcomes
+    assert lost.note.startswith("is refused: ")
+
+
+def test_what_was_withdrawn_where_it_is_locked_is_taken_from_no_mirror(stores, tmp_path):
+    alice, bob, _ = stores
+    add(alice, 1, name="maze")
+    first, mirror = (str(tmp_path / name) for name in ("first", "mirror"))
+    for url in (first, mirror):
+        push(url, alice)
+    lock = make_lock(alice, remote=first)
+    alice.withdraw("maze", "it leaks")
+    push(first, alice)
+    (gone,) = install(lock, bob, InstallOptions(remotes=(mirror,))).outcomes
+    assert (gone.kind, bob.records()) == ("refused", [])
+    assert f"was withdrawn at {first}" in gone.note
+
+
+def test_a_refused_copy_under_another_name_is_told_once_under_the_name_of_the_lock(
+    stores, tmp_path
+):
+    alice, bob, carol = stores
+    add(alice, 1, name="maze")
+    url = str(tmp_path / "remote")
+    push(url, alice)
+    pull(url, bob, PullOptions(renaming=Renaming(name="keys")))
+    lock = make_lock(bob, known={"team": url})
+    assert [each.id for each in lock.environments] == ["spade/keys-v0"]
+    spoil(url)
+    (lost,) = install(lock, carol).outcomes
+    assert (lost.kind, lost.id, lost.digest) == (
+        "refused",
+        "spade/keys-v0",
+        lock.environments[0].digest,
+    )
+    assert lost.note.startswith("(there spade/maze-v0) is refused: ")
+
+
+def test_a_lock_below_a_file_is_told_which_it_is(stores, tmp_path):
+    add(stores[0], 1, name="maze")
+    (tmp_path / "afile").touch()
+    with pytest.raises(ConfigError, match="afile is no folder; name another place"):
+        write_lock(make_lock(stores[0]), tmp_path / "afile/deep/x")
