@@ -361,7 +361,7 @@ class EnvStore:
         try:
             begun_ns = now_ns(self.root)
             self._write_derived(index.load(self.root, strict=True), begun_ns)
-        except StorageError as error:
+        except (Corrupt, StorageError) as error:
             logger.warning("index and catalogue stay behind, which only costs time: %s", error)
 
     def _note(self, env_id: EnvId) -> None:

@@ -73,8 +73,10 @@ def load(root: Path, *, trusting: bool = False, strict: bool = False) -> list[In
         strict: raise where the disk fails, instead of leaving out what it does not give.
 
     Raises:
+        Corrupt: the versions lie in no folder.
         StorageError: the folders cannot be looked at, or `strict` and a manifest cannot be read.
     """
+    check_envs(root)
     written_at_ns = _modified_ns(root / INDEX)  # before the reading: a rival may replace the file
     indexed = read_index(root) or {}
     known = _known(indexed) if trusting else None

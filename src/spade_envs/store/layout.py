@@ -106,6 +106,9 @@ def check_marker(root: Path) -> None:
         raise Corrupt(f"{where}: namespace must be {NAMESPACE!r}, and there are no other keys")
 
 
+NO_FOLDER = "is no folder, so no version can be read; put the folder back"
+
+
 def check_envs(root: Path) -> None:
     """Check that what should hold the versions is a folder, or not there yet.
 
@@ -114,7 +117,7 @@ def check_envs(root: Path) -> None:
     """
     place = root / ENVS
     if os.path.lexists(place) and not _is_folder(place):
-        raise Corrupt(f"{place} is no folder, so no version can be read; put the folder back")
+        raise Corrupt(f"{place} {NO_FOLDER}")
 
 
 def scan(

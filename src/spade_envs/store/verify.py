@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import shlex
+import stat
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -91,7 +92,9 @@ def top(root: Path) -> Iterator[Problem]:
         yield Problem("manifest", layout.MARKER, str(error))
     for entry in _entries(root):
         folder = entry.is_dir(follow_symlinks=False)
-        if entry.is_symlink() or entry.name not in (_TOP_FOLDERS if folder else _TOP_FILES):
+        if entry.name == layout.ENVS and not folder:
+            yield Problem("unknown", layout.ENVS, layout.NO_FOLDER)
+        elif entry.is_symlink() or entry.name not in (_TOP_FOLDERS if folder else _TOP_FILES):
             yield Problem("unknown", entry.name, "does not belong into an envstore")
     left = len(_entries(root / STAGING))
     if left:
@@ -232,6 +235,9 @@ def _index(root: Path) -> Iterator[Problem]:
     except (Corrupt, OSError) as error:
         yield Problem("index", layout.INDEX, str(error))
         return
+    with contextlib.suppress(FileNotFoundError):
+        if not stat.S_ISDIR(os.lstat(root / layout.ENVS).st_mode):
+            return  # it is told already, and no index could be made
     lines = index.rebuild(root)
     if data != index.encode(lines):  # the catalogue goes with it
         yield Problem("index", layout.INDEX, "is not up to date; reindex mends it")

@@ -15,7 +15,7 @@ from click.testing import CliRunner
 import spade_envs
 from envs.store.faults import FailingDisk, Fault, on
 from envs.store.kit import add, source_of
-from spade_envs.cli.main import cli
+from spade_envs.cli.main import cli, exit_code
 from spade_envs.errors import Corrupt, StorageError
 from spade_envs.memory import open_memory
 from spade_envs.store import EnvStore, index, open_store, starter_path
@@ -201,3 +201,24 @@ def test_envs_that_are_no_folder_leave_the_index(store, how, tmp_path):
     with pytest.raises(Corrupt, match=r"envs is no folder, so no version can be read; put the"):
         store.reindex()
     assert (store.root / "index.jsonl").read_bytes() == before
+
+
+@pytest.mark.parametrize("kind", ["file", "link"])
+def test_versions_that_lie_in_no_folder_are_called_so_by_list_and_verify(kind, tmp_path):
+    store = open_store(tmp_path / "store", create=True)
+    add(store, 1, name="maze")
+    place, moved = store.root / "envs", tmp_path / "moved"
+    place.rename(moved)
+    place.touch() if kind == "file" else place.symlink_to(moved)
+    said = "is no folder, so no version can be read; put the folder back"
+    for act in (store.records, store.reindex):
+        with pytest.raises(Corrupt) as caught:
+            act()
+        assert str(caught.value) == f"{place} {said}"
+    found = [(each.kind, each.path, each.message, each.severity) for each in store.verify()]
+    assert found == [("unknown", "envs", said, "error")]
+    done = CliRunner().invoke(cli, ["list", "--store", str(store.root)])
+    assert (str(done.exception), exit_code(done.exception)) == (f"{place} {said}", 1)
+    place.unlink()
+    moved.rename(place)
+    assert (len(store.records()), store.verify()) == (1, [])
