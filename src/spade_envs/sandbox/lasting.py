@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 
 from spade_envs.sandbox import reach
-from spade_envs.sandbox.reach import ATOMS, GENERATORS, LRU, SEQUENCES, Place, base_of
+from spade_envs.sandbox.reach import GENERATORS, LRU, SEQUENCES, Place, base_of
 
 MAX_GROWN = 100_000
 MAX_COUNTERS = 10
@@ -135,15 +135,18 @@ def _lengthen(base: Any, value: Any, name: str, changed: set[str], by: int) -> N
 def _later(value: Any, by: int) -> Any:
     """Return the value as much later, None for one that does not count."""
     kind, more = type(value), min(by, MAX_GROWN)
-    if kind in (int, float):
+    if reach.exactly(value, (int, float)):
         return value + by
-    if kind in (str, bytes):
+    if reach.exactly(value, (str, bytes)):
         if value.isdigit() and len(value) <= MAX_COUNTERS:
             counted = str(int(value) + by)
             return counted if kind is str else counted.encode()
         return value + value[-1:] * more
     if kind is tuple:
-        head = [item + by if type(item) in (int, float) else item for item in value[:MAX_COUNTERS]]
+        head = [
+            item + by if reach.exactly(item, (int, float)) else item
+            for item in value[:MAX_COUNTERS]
+        ]
         return (*head, *value[MAX_COUNTERS:])
     if kind is frozenset:
         return value | {f"\0{index}" for index in range(more)}
@@ -181,7 +184,7 @@ def _skip(value: Any, by: int) -> bool:
     taken = reach.defined(kind, "__next__")
     if type(taken) is not WrapperDescriptorType or reach.kind_name(kind).startswith("_io."):
         return False
-    count = by if kind in _QUICK else min(by, MAX_GROWN)
+    count = by if reach.exactly(value, _QUICK) else min(by, MAX_GROWN)
     # The code of a generator may raise anything; then it has ended.
     with contextlib.suppress(Exception):
         next(itertools.islice(value, count, count), None)
@@ -216,11 +219,11 @@ def _entries(value: Any) -> Iterable[tuple[str, str]]:
     if base is dict:
         for key, item in itertools.islice(list(dict.items(value)), MAX_KEYS):
             text = reach.key_text(key)
-            if text and type(item) in ATOMS:
+            if text and reach.atom(item):
                 yield text, _short(_atom(item))
         return
     for index, item in enumerate(itertools.islice(base.__iter__(value), MAX_COUNTERS)):
-        if type(item) in ATOMS:
+        if reach.atom(item):
             yield str(index), _short(_atom(item))
 
 
@@ -236,7 +239,7 @@ def _atom(value: Any) -> str:
 
 def _show(value: Any, names: dict[int, str]) -> str:
     """Return a text for a part of a value; what is a place itself stands there by its name."""
-    if type(value) in ATOMS:
+    if reach.atom(value):
         return _atom(value)
     if reach.flat(value):
         texts = [_atom(item) for item in value]
@@ -251,11 +254,11 @@ def _digest(value: Any, names: dict[int, str]) -> str:
     text = f"{reach.kind_name(kind)} "
     if reach.hidden(kind):
         text += ", ".join(show(item) for item in reach.referents(value))
-    if kind in ATOMS or reach.flat(value):
+    if reach.atom(value) or reach.flat(value):
         return text + show(value)
     if kind is LRU:
         return text + repr(tuple(LRU.cache_info(value)))
-    if kind in GENERATORS:
+    if reach.exactly(value, GENERATORS):
         return text + reach.position(value)
     base: Any = base_of(value, (dict, *SEQUENCES, *_SCALARS))
     if base in _SCALARS:
@@ -288,7 +291,7 @@ def _native(value: Any, names: dict[int, str]) -> str:
         return repr(value.bit_generator.state)
     if base_of(value, (np.random.RandomState,)):
         return repr(np.random.RandomState.get_state(value, legacy=False))
-    if kind in _COUNTED and all(type(item) in ATOMS for item in gc.get_referents(value)):
+    if reach.exactly(value, _COUNTED) and all(reach.atom(item) for item in gc.get_referents(value)):
         return repr(value)
     parts = [hashlib.blake2b(data).hexdigest() for data in _buffer(value)]
     for part in reach.reduced(value):

@@ -49,6 +49,7 @@ _KEPT = 60
 ATOMS = frozenset(
     {int, float, complex, bool, str, bytes, type(None), type(Ellipsis), type(NotImplemented), range}
 )
+_ATOM_IDS = frozenset(id(kind) for kind in ATOMS)
 _HEAP_TYPE = 1 << 9
 _NAME_DEPTH = 5
 _MAX_FLAT = 50
@@ -84,7 +85,7 @@ def places(env: Any) -> tuple[list[Place], bool]:
     seen: set[int] = {id(env)}
     while queue:
         place = queue.popleft()
-        if type(place.value) not in ATOMS:
+        if not atom(place.value):
             # What was seen stays alive in `found`, so its identity is nobody else's.
             if id(place.value) in seen or opaque(place.value):
                 continue
@@ -99,15 +100,26 @@ def places(env: Any) -> tuple[list[Place], bool]:
         if used[name] > 1:
             name = f"{name}'{used[name]}"
         found.append(Place(name, place.value, place.put))
-        if type(place.value) not in ATOMS:
+        if not atom(place.value):
             queue.extend(_inside(name, place.value))
     return found, True
 
 
 def base_of(value: Any, kinds: tuple[type, ...]) -> type | None:
     """Return the first of the kinds that the value's type derives from, as the type has it."""
-    mro = _mro_of.__get__(type(value))
-    return next((kind for kind in kinds if kind in mro), None)
+    lineage = set(map(id, _mro_of.__get__(type(value))))
+    return next((kind for kind in kinds if id(kind) in lineage), None)
+
+
+def exactly(value: Any, kinds: Iterable[type]) -> bool:
+    """Whether a value's type is one of the kinds; metaclasses may compare and hash as they like."""
+    kind = type(value)
+    return any(kind is each for each in kinds)
+
+
+def atom(value: Any) -> bool:
+    """Whether a value is a constant of the language."""
+    return id(type(value)) in _ATOM_IDS
 
 
 def kind_name(kind: type) -> str:
@@ -129,10 +141,10 @@ def defined(kind: type, name: str) -> Any:
 
 def flat(value: Any) -> bool:
     """Whether a value cannot change: an atom, or a short tuple or frozen set of atoms."""
-    if type(value) in ATOMS:
+    if atom(value):
         return True
-    small = type(value) in (tuple, frozenset) and len(value) <= _MAX_FLAT
-    return small and all(type(item) in ATOMS for item in value)
+    small = exactly(value, (tuple, frozenset)) and len(value) <= _MAX_FLAT
+    return small and all(atom(item) for item in value)
 
 
 def opaque(value: Any) -> bool:
@@ -140,7 +152,7 @@ def opaque(value: Any) -> bool:
     kind = type(value)
     if value is vars(builtins) or _is_imported(value):
         return True
-    if kind in _OPAQUE or kind_name(kind) == "_abc._abc_data":
+    if exactly(value, _OPAQUE) or kind_name(kind) == "_abc._abc_data":
         return True
     if base_of(value, (type,)):
         return _of_library(value)
@@ -151,7 +163,7 @@ def opaque(value: Any) -> bool:
             and home is not sys.modules.get(MODULE_NAME)
             and (not value.__closure__)
         )
-    return kind is BuiltinFunctionType and type(value.__self__) in (ModuleType, type(None))
+    return kind is BuiltinFunctionType and exactly(value.__self__, (ModuleType, type(None)))
 
 
 def _is_imported(value: Any) -> bool:
@@ -201,7 +213,7 @@ def _names(
 ) -> Iterator[Place]:
     """Yield the entries of a namespace; constants too, since they may be set anew."""
     for key, value in list(names.items()):
-        if type(value) in (staticmethod, classmethod):
+        if exactly(value, (staticmethod, classmethod)):
             value = value.__func__
         if type(key) is str and not _of_copying(key, value):
             setter = functools.partial(put or functools.partial(dict.__setitem__, names), key)
@@ -251,13 +263,14 @@ def _inside(name: str, value: Any) -> Iterable[Place]:
         return [Place(f"{name}.get()", value.get(None), value.set)]
     if kind is LRU:
         return _cache(name, value)
-    if kind in GENERATORS:
+    if exactly(value, GENERATORS):
         return _generator(name, value)
     return _parts(name, value, base_of(value, (dict, *SEQUENCES, weakref.ref)))
 
 
 def _parts(name: str, value: Any, base: type | None) -> Iterator[Place]:
-    yield from _instance(name, value)
+    if not exactly(value, (list, dict, tuple, set, frozenset)):
+        yield from _instance(name, value)
     if base is dict:
         for index, (key, item) in enumerate(list(dict.items(value))):
             if not flat(item):
@@ -283,7 +296,7 @@ def elements(array: Any) -> list[Any]:
 
 def hidden(kind: type) -> bool:
     """Whether a type has an entry of its own where its instances' dictionary would be read."""
-    return type(defined(kind, "__dict__")) not in (GetSetDescriptorType, type(None))
+    return not exactly(defined(kind, "__dict__"), (GetSetDescriptorType, type(None)))
 
 
 def referents(value: Any) -> list[Any]:
@@ -294,9 +307,9 @@ def referents(value: Any) -> list[Any]:
 
 def key_text(key: Any) -> str:
     """Return how a key of a dictionary is named, empty if it is not a short constant."""
-    if type(key) not in ATOMS or (type(key) is int and abs(key) > sys.maxsize):
+    if not atom(key) or (type(key) is int and abs(key) > sys.maxsize):
         return ""
-    if type(key) in (str, bytes) and len(key) > MAX_KEY:
+    if exactly(key, (str, bytes)) and len(key) > MAX_KEY:
         return ""
     return repr(key)
 
@@ -379,7 +392,7 @@ def position(value: Any) -> str:
     frame, _ = _frame(value)
     if frame is None:
         return "ended"
-    kept = [(key, item) for key, item in frame.f_locals.items() if type(item) in ATOMS]
+    kept = [(key, item) for key, item in frame.f_locals.items() if atom(item)]
     return f"{frame.f_lasti} {kept!r}"
 
 

@@ -100,6 +100,12 @@ CASES = {
     "subclass": ("class I(int): pass\nB = I(3)\nB.n = 0", "B.n += 1", "B.n"),
     "enum": ("import enum\nclass E(enum.Enum):\n    A = 1\nE.A.n = 0", "E.A.n += 1", "E.A.n"),
     "meta": ("class M(type):\n    n = 0\nclass K(metaclass=M): pass", "M.n += 1", "M.n"),
+    "feigned": (
+        "class M(type):\n    __hash__ = lambda c: hash(int)\n    __eq__ = lambda c, o: True\n"
+        "class F(metaclass=M):\n    n = 0\n    def __repr__(self): return 'F'\nB = F()",
+        "B.n += 1",
+        "B.n",
+    ),
     "lengthy": ("B = [0] * 9999", "B[5000] += 1", "B"),
     "seed": ("", "A.n = self._np_random_seed = vars(A).get('n', 0) + 1", "self._np_random_seed"),
     "doc": ("'''text'''\n__doc__ = 0", "global __doc__; __doc__ += 1", "__doc__"),
