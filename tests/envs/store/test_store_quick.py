@@ -183,6 +183,14 @@ def test_a_manifest_without_a_seal_is_read_the_long_way_and_noted(store):
     assert "has no seal" in note.message
 
 
+def test_versions_in_no_folder_are_not_called_a_stale_index(store):
+    (store.root / "envs").rename(store.root.parent / "moved")
+    (store.root / "envs").symlink_to(store.root.parent / "moved")
+    count, problems = store.verify_quick()
+    assert (count, [each.path for each in problems if each.kind == "index"]) == (0, [])
+    assert [each.path for each in problems if each.path == "envs"]
+
+
 def test_a_store_without_environments_is_whole(tmp_path):
     store = open_store(tmp_path / "empty", create=True)
     assert store.verify_quick() == (0, [])
