@@ -23,10 +23,13 @@ from spade_envs.gates.tool_results import (
     try_calls,
 )
 from spade_envs.gates.trace import Trace, clip
-from spade_envs.types import Json
+from spade_envs.types import Json, StepOutcome
 
 NO_TOOLS = "it has no tools"
 ROUNDS = 3
+MIN_TOOL_NAME = 3
+_OFFER = r"(?i:unlock|availab|enabl|tool)\w*"
+_NO_TOOL = re.compile(r"no (?:such )?tool\b[^\n]*", re.I)
 MANY_READS = 24
 _ABSENT = re.compile(
     r"\b(no such|not found|unknown|there is no|does not exist|doesn't exist|invalid)\b", re.I
@@ -68,14 +71,30 @@ def tools_work(subject: Subject) -> Finding:
 
 
 def _missing(subject: Subject, names: Sequence[str]) -> Result | None:
-    """Return a call of the reference to a tool that is not there: it wins without any."""
+    """Return a call of the reference to a tool that is not there: it wins without any.
+
+    The calls are read from what the reference says: what an environment reports of them may differ.
+    """
+    one = one_call_a_turn(subject.interface)
     for level in subject.levels if subject.has_reference else ():
         for trace in subject.references(level, subject.seeds[:TOOL_SEEDS]):
-            known = {*names, *_offered(trace)}
-            for index, result in results(trace):
-                if result.name not in known and not _told_of(trace, index, result):
-                    return result
+            known = {*names, *(_offered(trace) if one else ())}
+            for index, (action, got) in enumerate(trace.steps):
+                found = parse_calls(action)
+                for place, item in enumerate(found[:1] if one else found):
+                    said = _said(got, len(found), place)
+                    result = Result(item.name, item.arguments, said)
+                    readable = item.error is None and bool(item.name)
+                    if readable and item.name not in known and not _told_of(trace, index, result):
+                        return result
     return None
+
+
+def _said(got: StepOutcome, calls: int, place: int) -> str:
+    """Return what a call brought: its own result, if each has one, else the observation."""
+    told = got.info.get("tool_results")
+    own = told[place] if isinstance(told, list) and len(told) == calls else None
+    return str(own.get("content", "")) if isinstance(own, dict) else got.observation
 
 
 def _offered(trace: Trace) -> set[str]:
@@ -87,9 +106,22 @@ def _offered(trace: Trace) -> set[str]:
 
 
 def _told_of(trace: Trace, index: int, result: Result) -> bool:
-    """Whether a call works of which the agent has read before, as of a tool that is unlocked."""
-    shown = [trace.start.observation, *(got.observation for _, got in trace.steps[:index])]
-    return not result.failed and any(result.name in text for text in shown)
+    """Whether a call works of which the agent has read before, as of a tool that is unlocked.
+
+    It must be named as a tool is: in backticks or quotes or before a bracket; or, in a reply and
+    not in the task, where tools, or what is unlocked, are spoken of.
+    """
+    if result.failed:
+        return False
+    name, start = re.escape(result.name), trace.start.observation
+    marked = re.compile(rf"[`']{name}[`'](?!\s*:)|\b{name}\(")
+    replies = [_NO_TOOL.sub("", got.observation) for _, got in trace.steps[:index]]
+    if any(marked.search(text) for text in (start, *replies)):
+        return True
+    if len(result.name) < MIN_TOOL_NAME or re.search(rf"\b{name}\b", start):
+        return False
+    spoken = re.compile(rf"\b{name}\b[^\n.;]{{0,60}}\b{_OFFER}|\b{_OFFER}[^\n.;]{{0,60}}\b{name}\b")
+    return any(spoken.search(text) for text in replies)
 
 
 @dataclass

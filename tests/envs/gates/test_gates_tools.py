@@ -159,6 +159,40 @@ def test_a_reference_that_calls_a_tool_that_is_not_there_fails(code, name):
     assert f"the reference calls {name!r}, which is no tool (tools: " in finding.message
 
 
+HIDDEN = """
+    def step(self, action):
+        for item in parse_calls(action):
+            if item.name == "NAME":
+                return self.go_on(f"{self.code}", tool_results=RESULTS)
+        return super().step(action)
+
+    @tool
+    def find_parcel"""
+
+
+@pytest.mark.parametrize(
+    ("name", "results", "intro", "outcome"),
+    [
+        ("look_up", "[]", "You run the parcel desk.", "fail"),
+        ("look_up", '[{"name": "look_up", "content": "ok"}]', "You run the parcel desk.", "fail"),
+        ("desk", '[{"name": "desk", "content": "ok"}]', "You run the parcel desk.", "fail"),
+        ("a", "[]", "You run a parcel desk.", "fail"),
+        ("street", "[]", "You run the parcel desk.", "fail"),
+        ("look_up", "[]", "You run the parcel desk. `look_up` tells the code.", "pass"),
+        ("look_up", "[]", "You run the parcel desk. Call look_up() first.", "pass"),
+    ],
+)
+def test_a_tool_that_only_the_step_of_the_class_knows_is_none(name, results, intro, outcome):
+    hidden = HIDDEN.replace("NAME", name).replace("RESULTS", results)
+    code = parcels("\n    @tool\n    def find_parcel", hidden)
+    begin = 'return self.begin("You run the parcel desk.")'
+    code = code.replace(begin, f"self.code = 7\n        return self.begin({intro!r})", 1)
+    first = '            call("find_parcel", surname=self.name),\n'
+    code = code.replace(first, f'            call("{name}"),\n{first}', 1)
+    code = code.replace("][: 3]", "][: 4]")
+    assert judge(code, tools_work).outcome == outcome
+
+
 @pytest.mark.parametrize(("others", "outcome"), [(MAX_CALLS - 1, "fail"), (MAX_CALLS, "pass")])
 def test_an_action_of_more_calls_than_run_calls_no_tool(others, outcome):
     said = f'"".join([call("find_parcel", surname="Nobody")] * {others}) + call("look_up"'
