@@ -67,15 +67,18 @@ class Helper:
             self._process = None
 
     def result(self) -> Part | None:
-        """Return what it found; None if it could not be started, or ended before it was done."""
+        """Return what it found; None if it did not start, ended early or is not understood."""
         if self._process is None or self._process.stdout is None:
             return None
         said = self._process.stdout.read()
         if self._process.wait() != 0:
             return None
         head, _, rows = said.partition(b"\n")
-        count, problems = json.loads(head)
-        return Part(count, rows, [Problem(*each) for each in problems])
+        try:
+            count, problems = json.loads(head)
+            return Part(count, rows, [Problem(*each) for each in problems])
+        except (ValueError, TypeError):
+            return None
 
     def close(self) -> None:
         """End it."""

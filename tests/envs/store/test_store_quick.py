@@ -134,12 +134,14 @@ def test_processes_find_what_one_finds(store, damage, shared_out, monkeypatch):
     assert len(shared_out) == 2
 
 
-@pytest.mark.parametrize("how", ["not started", "killed", "no Python"])
+@pytest.mark.parametrize("how", ["not started", "killed", "no Python", "nonsense"])
 def test_what_a_helper_does_not_do_is_done_all_the_same(store, shared_out, monkeypatch, how):
     if how == "not started":
         monkeypatch.setattr("subprocess.Popen", _no_process)
     elif how == "no Python":
         monkeypatch.setattr("sys.executable", "/bin/false")
+    elif how == "nonsense":
+        monkeypatch.setattr("spade_envs.store.helper._START", "print('a module says hello')")
     else:
         look = quick.look
 

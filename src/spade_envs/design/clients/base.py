@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -76,14 +77,14 @@ def shown_name(path: str) -> str:
     return path.rstrip("/").rpartition("/")[2].encode("utf-8", "backslashreplace").decode()
 
 
-class SerialPolicy:
+class SerialPolicy(ABC):
     """Base for policies that have no batched way: `complete_many` is a loop."""
 
+    @abstractmethod
     def complete(
         self, messages: Sequence[Message], *, seed: int, max_tokens: int, temperature: float
     ) -> Completion:
         """Return the answer to a chat."""
-        raise NotImplementedError
 
     def complete_many(
         self, requests: Sequence[CompletionRequest]
