@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from spade_envs.gates.finding import MAX_EXAMPLES, Finding, failed, warned
 from spade_envs.gates.lane import Job, Lane, StalledError
 from spade_envs.gates.policies import script
 from spade_envs.gates.probes import PLAIN
 from spade_envs.gates.subject import Subject
-from spade_envs.gates.thresholds import LASTING_JUMPS
-from spade_envs.gates.trace import first_difference
+from spade_envs.gates.thresholds import LASTING_JUMPS, LASTING_LIVES, LIVES
+from spade_envs.gates.trace import Trace, first_difference
 from spade_envs.types import Fault, Json
 
 MORE = "\0more"
@@ -18,44 +20,44 @@ MORE = "\0more"
 def outlasting(subject: Subject) -> Finding | None:
     """Return a finding if playing leaves something behind, above all if it changes what follows.
 
-    Counters are set forward and containers grown, in a process of its own, and the same episodes
-    played again: a thousand resets need not be waited for.
+    The same episodes are played thousands of times, in a process of its own, and far more often
+    where something is seen to last. Then counters are set forward and back and containers grown,
+    since millions of resets cannot be waited for.
     """
     changed = _changed(subject)
-    if changed is None:
-        return warned(
-            "not all that the environment's code holds could be looked through for what outlives "
-            "an episode; keep less in the module and on the object"
-        )
-    if not changed:
-        return None
     worker = subject.sandbox.load(subject.source, limits=subject.limits)
     if isinstance(worker, Fault):
         return None
     try:
-        lane = Lane(worker, deadline=subject.deadline)
-        difference, by = _moved(subject, lane, changed)
+        difference, when = _later(subject, Lane(worker, deadline=subject.deadline), changed or [])
     except StalledError:
-        difference, by = {}, 0
+        difference, when = {}, ""
     finally:
         worker.close()
-    changed = [place for place in changed if "\0" not in place]
-    places: list[Json] = list(changed[:MAX_EXAMPLES])
+    places: list[Json] = [place for place in changed or () if "\0" not in place][:MAX_EXAMPLES]
     if difference:
+        lasts = f"{places[0]} has" if places else "the environment has"
         return failed(
-            f"an episode changes once {changed[0]} has grown by {by}, which playing makes it do; "
-            "keep all state on the environment object and set it anew in reset()",
+            f"an episode changes once {lasts} {when}; keep all state on the environment object "
+            "and set it anew in reset()",
             places=places,
             difference=difference,
         )
     # A pure function may have a cache, which counts its calls and holds what it gave.
     shared = [
-        place for place in changed if not place.startswith("self.") and ".cache_info()" not in place
+        place
+        for place in changed or ()
+        if not place.startswith("self.") and ".cache_info()" not in place and "\0" not in place
     ]
     if shared:
         return warned(
             f"playing changes {shared[0]}, which outlives the episode; keep state on the object",
             places=places,
+        )
+    if changed is None:
+        return warned(
+            "not all that the environment's code holds could be looked through for what outlives "
+            "an episode; keep less in the module and on the object"
         )
     return None
 
@@ -94,23 +96,48 @@ def _changed(subject: Subject) -> list[str] | None:
     return changed if changed or whole else None
 
 
-def _moved(subject: Subject, lane: Lane, changed: list[str]) -> tuple[dict[str, Json], int]:
-    """Return the first difference that moving the places on brings, and by how much."""
+def _later(subject: Subject, lane: Lane, changed: list[str]) -> tuple[dict[str, Json], str]:
+    """Return the first difference that what playing leaves behind brings, and when it does."""
     level, seed = subject.levels[-1], subject.seeds[0]
     base = subject.samples(level, [seed])
+    begun = Job(level, seed, script(()))
     # What is empty at first has nothing to grow by, so an episode is played before.
     lane.run([Job(level, seed, script(base[-1][0]))], fresh=False)
-    for by in LASTING_JUMPS:
-        live = lane.begin([Job(level, seed, script(()))], fresh=False)[0]
-        if live.over:
-            return {}, 0
-        moved = lane.worker.probe(live.instance, "advance", {"places": changed, "by": by})
-        lane.give(level, live.instance, keep=True)
-        if not moved or isinstance(moved, Fault):
-            return {}, 0
-        for actions, before in base:
-            after = lane.run([Job(level, seed, script(actions))], fresh=False)[0]
-            difference = first_difference(before, after)
-            if difference and after.fault is None and subject.reproduces(actions, before):
-                return difference, by
-    return {}, 0
+    scripts: list[Json] = [list[Json](actions) for actions, _ in base]
+    rounds, seconds = LASTING_LIVES if changed else LIVES
+    args = {"seed": seed, "scripts": scripts, "rounds": rounds, "seconds": seconds}
+    lived = _probed(lane, begun, "live_on", args)
+    if isinstance(lived, dict) and isinstance(at := lived.get("script"), int):
+        actions, before = base[at % len(base)]
+        if subject.reproduces(actions, before):
+            return {"script": list(actions)}, f"lived through {lived['episodes']} episodes"
+    for by in LASTING_JUMPS if changed else ():
+        moved: dict[str, Json] = {"places": list[Json](changed), "by": by}
+        if not _probed(lane, begun, "advance", moved):
+            break
+        if difference := _different(subject, lane, base):
+            return difference, f"grown by {by}, which playing makes it do"
+    return {}, ""
+
+
+def _probed(lane: Lane, job: Job, kind: str, args: dict[str, Json]) -> Json:
+    """Return what a probe of an episode that was just begun answers, None for a fault."""
+    live = lane.begin([job], fresh=False)[0]
+    if live.over:
+        return None
+    found = lane.worker.probe(live.instance, kind, args)
+    lane.give(job.level, live.instance, keep=True)
+    return None if isinstance(found, Fault) else found
+
+
+def _different(
+    subject: Subject, lane: Lane, base: Sequence[tuple[tuple[str, ...], Trace]]
+) -> dict[str, Json]:
+    """Return the first difference to what was played before, empty without."""
+    for actions, before in base:
+        job = Job(before.level, before.seed, script(actions))
+        after = lane.run([job], fresh=False)[0]
+        difference = first_difference(before, after)
+        if difference and after.fault is None and subject.reproduces(actions, before):
+            return difference
+    return {}

@@ -87,8 +87,11 @@ SMELL_CONFIRMED = 0.5
 """Mean score of a text taken from the source above which the pattern that it comes from counts as
 a careless grader (L0.4)."""
 
-LASTING_JUMPS = (40, 100, 1000, 1_000_000)
-"""By how much a counter that outlives episodes is set forward (L1.8)."""
+LASTING_JUMPS = (40, 100, 1000, 1_000_000, -2_000_000_000)
+"""By how much a counter that outlives episodes is set forward, one after the other (L1.8)."""
+LIVES, LASTING_LIVES = (2_000, 0.3), (25_000, 1.5)
+"""Rounds, of two episodes each, and most seconds that an environment is played on for (L1.8): as a
+rule, and where something is seen to outlive its episodes."""
 
 SAME_SHARE = 0.9
 SAME_TASKS = 6

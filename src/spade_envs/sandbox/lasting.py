@@ -14,9 +14,10 @@ import hashlib
 import itertools
 import operator
 import random
+import time
 import warnings
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from types import WrapperDescriptorType
 from typing import Any
 
@@ -69,7 +70,8 @@ def digests(env: Any) -> dict[str, str]:
 def advance(env: Any, places: list[str], by: int) -> list[str]:
     """Set the counters at these places forward and let the containers there grow.
 
-    Returns the places that could be moved.
+    With a negative `by` the counters go back, and containers stay as they are. Returns the places
+    that could be moved.
     """
     changed = set(places)
     with warnings.catch_warnings():
@@ -82,6 +84,47 @@ def advance(env: Any, places: list[str], by: int) -> list[str]:
     return moved
 
 
+def live_on(
+    env: Any, seed: int, scripts: Sequence[Sequence[str]], rounds: int, seconds: float
+) -> dict[str, Any]:
+    """Play the same few episodes again and again, others between them, and compare them.
+
+    What the environment raises comes through.
+
+    Returns:
+        `episodes`, how many were played; and, if one was not as before, which of the scripts
+        it followed as `script`.
+    """
+    firsts: dict[int, tuple[object, ...]] = {}
+    until = time.monotonic() + seconds
+    played = 0
+    for number in range(rounds):
+        if time.monotonic() > until:
+            break
+        # Others, since a set of seeds grows by new ones alone, and not as many each time,
+        # since what comes every tenth time could always fall on them.
+        others = 1 if number % 7 else 2
+        for _ in range(others):
+            played += 1
+            _episode(env, seed + played, scripts[-1])
+        played += 1
+        which = number % len(scripts)
+        found = _episode(env, seed, scripts[which])
+        if firsts.setdefault(which, found) != found:
+            return {"episodes": played, "script": which}
+    return {"episodes": played}
+
+
+def _episode(env: Any, seed: int, actions: Sequence[str]) -> tuple[object, ...]:
+    shown: list[object] = [str(env.reset(seed=seed)[0])]
+    for action in actions:
+        text, reward, terminated, truncated, _ = env.step(action)
+        shown += [str(text), float(reward), bool(terminated), bool(truncated)]
+        if terminated or truncated:
+            break
+    return tuple(shown)
+
+
 def _advance(place: Place, changed: set[str], by: int) -> bool:
     value, name = place.value, place.name
     base = base_of(value, _MOVED)
@@ -92,15 +135,15 @@ def _advance(place: Place, changed: set[str], by: int) -> bool:
     elif base in (list, deque):
         _lengthen(base, value, name, changed, by)
     elif base is set:
-        set.update(value, (f"\0{index}" for index in range(min(by, MAX_GROWN))))
+        set.update(value, (f"\0{index}" for index in range(_more(by))))
     elif base is bytearray and f"{name}\0length" in changed:
-        bytearray.extend(value, bytearray(min(by, MAX_GROWN)))
+        bytearray.extend(value, bytearray(_more(by)))
     elif base is array.array:
         _lengthen(base, value, name, changed, by)
     elif base is np.ndarray:
         return _raise(value, by)
     elif base is random.Random:
-        for _ in range(min(by, MAX_GROWN)):
+        for _ in range(_more(by)):
             random.Random.random(value)
     elif place.put is not None and (after := _later(value, by)) is not None:
         place.put(after)
@@ -119,7 +162,7 @@ def _grow(value: dict[Any, Any], name: str, changed: set[str], by: int) -> None:
                 dict.__setitem__(value, key, after)
     if items and f"{name}\0length" in changed:
         filler = items[0][1]
-        for index in range(min(by, MAX_GROWN)):
+        for index in range(_more(by)):
             dict.__setitem__(value, f"\0{index}", filler)
 
 
@@ -129,17 +172,17 @@ def _lengthen(base: Any, value: Any, name: str, changed: set[str], by: int) -> N
         if after is not None:
             base.__setitem__(value, index, after)
     if f"{name}\0length" in changed and base.__len__(value):
-        base.extend(value, [base.__getitem__(value, -1)] * min(by, MAX_GROWN))
+        base.extend(value, [base.__getitem__(value, -1)] * _more(by))
 
 
 def _later(value: Any, by: int) -> Any:
     """Return the value as much later, None for one that does not count."""
-    kind, more = type(value), min(by, MAX_GROWN)
+    kind, more = type(value), _more(by)
     if reach.exactly(value, (int, float)):
         return value + by
     if reach.exactly(value, (str, bytes)):
         if value.isdigit() and len(value) <= MAX_COUNTERS:
-            counted = str(int(value) + by)
+            counted = str(max(0, int(value) + by))
             return counted if kind is str else counted.encode()
         return value + value[-1:] * more
     if kind is tuple:
@@ -151,10 +194,21 @@ def _later(value: Any, by: int) -> Any:
     if kind is frozenset:
         return value | {f"\0{index}" for index in range(more)}
     if base_of(value, (np.integer, np.floating)) and reach.opaque(kind):
-        return kind(min(int(value) + by, 2**31 - 1))
+        return _numpy_later(value, kind, by)
     if reach.kind_name(kind) in ("fractions.Fraction", "decimal.Decimal") and reach.opaque(kind):
         return value + by
     return None
+
+
+def _more(by: int) -> int:
+    return max(0, min(by, MAX_GROWN))
+
+
+def _numpy_later(value: Any, kind: Any, by: int) -> Any:
+    if base_of(value, (np.floating,)):
+        return kind(float(value) + by)
+    ends = np.iinfo(kind)
+    return kind(min(max(int(value) + by, int(ends.min)), int(ends.max)))
 
 
 def _raise(value: Any, by: int) -> bool:
@@ -184,6 +238,8 @@ def _skip(value: Any, by: int) -> bool:
     taken = reach.defined(kind, "__next__")
     if type(taken) is not WrapperDescriptorType or reach.kind_name(kind).startswith("_io."):
         return False
+    if by <= 0:
+        return True
     count = by if reach.exactly(value, _QUICK) else min(by, MAX_GROWN)
     # The code of a generator may raise anything; then it has ended.
     with contextlib.suppress(Exception):
@@ -206,7 +262,7 @@ def _fill(cache: Any, by: int) -> None:
             cache(**{"\0": index})
     if asked is not None:
         with contextlib.suppress(Exception):
-            for _ in range(min(by, MAX_GROWN)):
+            for _ in range(_more(by)):
                 cache(*asked if type(asked) is tuple else (asked,))
 
 

@@ -154,6 +154,12 @@ def _advance(table: Table, number: int, args: dict[str, Any]) -> list[str]:
     return lasting.advance(table.envs[number], list(args["places"]), int(args["by"]))
 
 
+def _live_on(table: Table, number: int, args: dict[str, Any]) -> dict[str, Any]:
+    scripts = [[str(action) for action in actions] for actions in args["scripts"]]
+    many, seconds = int(args["rounds"]), float(args["seconds"])
+    return lasting.live_on(table.envs[number], int(args["seed"]), scripts, many, seconds)
+
+
 def _audit(_: Table, __: int, ___: dict[str, Any]) -> list[dict[str, Any]]:
     return audit.events()
 
@@ -170,5 +176,6 @@ PROBES: dict[str, Callable[[Table, int, dict[str, Any]], Any]] = {
     "accepts": _accepts,
     "lasting": _lasting,
     "advance": _advance,
+    "live_on": _live_on,
     "audit": _audit,
 }

@@ -75,6 +75,29 @@ def test_a_count_is_set_forward_wherever_it_is_kept(setup, count, condition, pla
     assert finding.evidence["difference"]
 
 
+_HASH = "import hashlib\nH = hashlib.sha256()"
+
+
+@pytest.mark.parametrize(
+    ("setup", "count", "condition"),
+    [
+        ("LEFT = [5000]", "LEFT[0] -= 1", "LEFT[0] < 0"),
+        ("LEFT = [3_000_000]", "LEFT[0] -= 1", "LEFT[0] < 0"),
+        ("", "self.w = vars(self).get('w', 1.0) * 0.999", "self.w < 0.01"),
+        ("", "self.f = vars(self).get('f', 'x' * 3000)[1:]", "not self.f"),
+        ("T = [0]", "T[0] += 1", "T[0] % 1000 == 999"),
+        ("T = [0]", "T[0] += 1", "2000 < T[0] < 9000"),
+        ("T = [1]", "T[0] = T[0] * 3 % 65537", "T[0] > 65400"),
+        (_HASH, "H.update(b'x')", "H.digest()[0] == 7"),
+        ("SEEN = set()", "SEEN.add(seed)", "len(SEEN) == 700"),
+    ],
+)
+def test_what_counts_down_comes_at_times_or_cannot_be_seen_is_waited_for(setup, count, condition):
+    finding = judge(bomb(setup, count, condition), no_side_effects)
+    assert finding.outcome == "fail", finding
+    assert "set it anew in reset()" in finding.message
+
+
 _MEMO = "MEMO = {}\n\n\ndef double(x):\n    return MEMO.setdefault(x, x * 2)"
 _LAZY = "class Words:\n    found = None\n\n\nWORDS = Words()"
 
