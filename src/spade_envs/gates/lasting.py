@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TypeAlias
 
 from spade_envs.gates.finding import MAX_EXAMPLES, Finding, failed, warned
 from spade_envs.gates.lane import Job, Lane, StalledError
@@ -13,6 +14,7 @@ from spade_envs.gates.thresholds import LASTING_JUMPS, LASTING_LIVES, LIVES
 from spade_envs.gates.trace import Trace, first_difference
 from spade_envs.types import Fault, Json
 
+Played: TypeAlias = tuple[tuple[str, ...], Trace]
 MORE = "\0more"
 """What a worker adds to the places if there are more than it looks at."""
 
@@ -98,26 +100,39 @@ def _changed(subject: Subject) -> list[str] | None:
 
 def _later(subject: Subject, lane: Lane, changed: list[str]) -> tuple[dict[str, Json], str]:
     """Return the first difference that what playing leaves behind brings, and when it does."""
-    level, seed = subject.levels[-1], subject.seeds[0]
-    base = subject.samples(level, [seed])
-    begun = Job(level, seed, script(()))
-    # What is empty at first has nothing to grow by, so an episode is played before.
-    lane.run([Job(level, seed, script(base[-1][0]))], fresh=False)
-    scripts: list[Json] = [list[Json](actions) for actions, _ in base]
-    rounds, seconds = LASTING_LIVES if changed else LIVES
-    args = {"seed": seed, "scripts": scripts, "rounds": rounds, "seconds": seconds}
-    lived = _probed(lane, begun, "live_on", args)
-    if isinstance(lived, dict) and isinstance(at := lived.get("script"), int):
-        actions, before = base[at % len(base)]
-        if subject.reproduces(actions, before):
-            return {"script": list(actions)}, f"lived through {lived['episodes']} episodes"
+    levels, seed = sorted({0, subject.levels[-1]}), subject.seeds[0]
+    bases = {level: subject.samples(level, [seed]) for level in levels}
+    for level, base in bases.items():
+        # What is empty at first has nothing to grow by, so an episode is played before.
+        lane.run([Job(level, seed, script(base[-1][0]))], fresh=False)
+        found = _lived(subject, lane, base, *(LASTING_LIVES if changed else LIVES))
+        if found is not None:
+            return found
     for by in LASTING_JUMPS if changed else ():
         moved: dict[str, Json] = {"places": list[Json](changed), "by": by}
-        if not _probed(lane, begun, "advance", moved):
+        if not _probed(lane, Job(levels[-1], seed, script(())), "advance", moved):
             break
-        if difference := _different(subject, lane, base):
+        if difference := _different(subject, lane, bases[levels[-1]]):
             return difference, f"grown by {by}, which playing makes it do"
     return {}, ""
+
+
+def _lived(
+    subject: Subject, lane: Lane, base: Sequence[Played], rounds: int, seconds: float
+) -> tuple[dict[str, Json], str] | None:
+    """Play the same episodes again and again; return the first that was another one."""
+    first = base[0][1]
+    scripts: list[Json] = [list[Json](actions) for actions, _ in base]
+    asked: dict[str, Json] = {"scripts": scripts, "rounds": rounds, "seconds": seconds}
+    asked["seed"] = first.seed
+    lived = _probed(lane, Job(first.level, first.seed, script(())), "live_on", asked)
+    if not isinstance(lived, dict) or not isinstance(at := lived.get("script"), int):
+        return None
+    actions, before = base[at % len(base)]
+    if not subject.reproduces(actions, before):
+        return None
+    said: dict[str, Json] = {"level": first.level, "script": list[Json](actions)}
+    return said, f"lived through {lived['episodes']} episodes"
 
 
 def _probed(lane: Lane, job: Job, kind: str, args: dict[str, Json]) -> Json:
@@ -130,9 +145,7 @@ def _probed(lane: Lane, job: Job, kind: str, args: dict[str, Json]) -> Json:
     return None if isinstance(found, Fault) else found
 
 
-def _different(
-    subject: Subject, lane: Lane, base: Sequence[tuple[tuple[str, ...], Trace]]
-) -> dict[str, Json]:
+def _different(subject: Subject, lane: Lane, base: Sequence[Played]) -> dict[str, Json]:
     """Return the first difference to what was played before, empty without."""
     for actions, before in base:
         job = Job(before.level, before.seed, script(actions))

@@ -89,9 +89,9 @@ a careless grader (L0.4)."""
 
 LASTING_JUMPS = (40, 100, 1000, 1_000_000, -2_000_000_000)
 """By how much a counter that outlives episodes is set forward, one after the other (L1.8)."""
-LIVES, LASTING_LIVES = (2_000, 0.3), (25_000, 1.5)
-"""Rounds, of two episodes each, and most seconds that an environment is played on for (L1.8): as a
-rule, and where something is seen to outlive its episodes."""
+LIVES, LASTING_LIVES = (1_000, 0.15), (12_000, 0.75)
+"""Rounds, of some two episodes each, and most seconds that the lowest and the highest level are
+played on for (L1.8): as a rule, and where something is seen to outlive its episodes."""
 
 SAME_SHARE = 0.9
 SAME_TASKS = 6

@@ -119,7 +119,7 @@ def _episode(env: Any, seed: int, actions: Sequence[str]) -> tuple[object, ...]:
     shown: list[object] = [str(env.reset(seed=seed)[0])]
     for action in actions:
         text, reward, terminated, truncated, _ = env.step(action)
-        shown += [str(text), float(reward), bool(terminated), bool(truncated)]
+        shown += [str(text), repr(float(reward)), bool(terminated), bool(truncated)]  # of NaN, too
         if terminated or truncated:
             break
     return tuple(shown)

@@ -609,7 +609,10 @@ _EXTRA = {
         '            return self.lose("Worn out.")\n        if given ==',
     ),
     "tires after many episodes": (_IF, f"{_IF[:-1]} and self.runs < 18:"),
-    "remembers its episodes": (_IF, f"{_IF[:-1]} and repr(self.seen).count('(') < 18:"),
+    "remembers its episodes": (
+        _IF,
+        f"{_IF[:-1]} and (self.level != 1 or repr(self.seen).count('(') < 4):",
+    ),
     "a copy shares its state": (
         "self.go_on(self.place())",
         "self.go_on(self.place() + str(self.tired()))",
