@@ -66,7 +66,7 @@ def row_document(place: Place, row: Mapping[str, Json]) -> Document:
     text = None if key is None else row[key]
     if not isinstance(text, str):
         names = " or ".join(f"`{key}`" for key in keys)
-        raise Unreadable(f"is not a JSON object with a string {names}", "no text")
+        raise Unreadable(f"has no text named {names}", "no text")
     try:
         size = len(text.encode())
     except UnicodeEncodeError as error:

@@ -221,14 +221,17 @@ def _scan_rows(
 
 
 def _scan_blocks(
-    stream: IO[bytes], path: Path, source: str
+    stream: io.BufferedReader, path: Path, source: str
 ) -> Iterator[tuple[Place, Document | Unreadable]]:
     start, offset, rest, title = 0, 0, b"", ""
     while True:
-        raw = rest + stream.read(BLOCK_BYTES - len(rest))
+        new, torn = _until_torn(stream, BLOCK_BYTES - len(rest))
+        raw = rest + new
+        if torn is not None and not raw:
+            raise torn
         if not raw and start:
             return
-        cut = len(raw) if len(raw) < BLOCK_BYTES else _cut(raw)
+        cut = len(raw) if len(raw) < BLOCK_BYTES and torn is None else _cut(raw)
         raw, rest = raw[:cut], raw[cut:]
         text = decode_bytes(raw, first=start == 0)
         title = title or text_title(text, Path(source).name)
@@ -243,8 +246,22 @@ def _scan_blocks(
         )
         yield place, Document(text=text, title=title, source=source, offset=offset)
         start, offset = start + len(raw), offset + len(text)
+        if torn is not None:
+            raise torn
         if not raw:  # an empty file is a document without text
             return
+
+
+def _until_torn(stream: io.BufferedReader, count: int) -> tuple[bytes, Exception | None]:
+    """Return as many bytes, or those before the end or a tear, and the error of that."""
+    parts: list[bytes] = []
+    try:
+        while count > 0 and (part := stream.read1(count)):
+            parts.append(part)
+            count -= len(part)
+    except (*_IO_ERRORS, Unreadable) as error:
+        return b"".join(parts), error
+    return b"".join(parts), None
 
 
 def _cut(raw: bytes) -> int:

@@ -5,6 +5,7 @@ import os
 
 import pytest
 
+from envs.corpus.corpus_kit import prose
 from spade_envs.corpus import Cursor, open_corpus, readers
 from spade_envs.corpus.markup import html_text, text_title
 from spade_envs.corpus.pydoc import strip_markup
@@ -113,9 +114,9 @@ def test_every_row_kind_of_a_gzipped_jsonl(tmp_path):
         ("x.txt", b"\x00\x01\x02", "binary"),
         ("x.txt", b"caf\xe9", "save it as UTF-8"),
         ("x.txt", "\ufefftext".encode("utf-16"), "UTF-16"),
-        ("x.jsonl", b'{"a": 1}\n', "string `text`"),
+        ("x.jsonl", b'{"a": 1}\n', "no text named `text`"),
         ("x.txt.gz", b"not gzip", "cannot be read"),
-        ("x.txt.gz", gzip.compress(b"word " * 999, mtime=0)[:40], "cannot be read"),
+        ("x.txt.gz", gzip.compress(b"word " * 999, mtime=0)[:10], "cannot be read"),
         ("x.pdf", b"%PDF", "not a document by its name"),
     ],
 )
@@ -228,3 +229,21 @@ def test_a_file_name_that_is_not_utf8_is_escaped(tmp_path):
 @pytest.mark.parametrize("section", ["<![x[ y ]]>", "<![1[>", "<![ >", "<![[>"])
 def test_a_section_of_an_unknown_kind_is_a_comment(section):
     assert html_text(f"<p>one</p>{section}<p>two</p>", "f")[1] == "one\n\ntwo"
+
+
+@pytest.mark.parametrize("kind", ["torn", "rubbish behind", "wrong sum"])
+def test_of_a_torn_text_what_comes_before_the_tear_is_kept(kind, tmp_path):
+    lines = [prose(number, 12) for number in range(4000)]
+    packed = gzip.compress("\n".join(lines).encode(), mtime=0)
+    raw = {
+        "torn": packed[: len(packed) // 2],
+        "rubbish behind": packed + b"garbage",
+        "wrong sum": packed[:-8] + bytes(4) + packed[-4:],
+    }[kind]
+    (tmp_path / "t.txt.gz").write_bytes(raw)
+    corpus = open_corpus(tmp_path)
+    found = "\n".join(corpus.passage(number).text for number in range(len(corpus))).split()
+    words = "\n".join(lines).split()
+    assert found == words[: len(found)]
+    assert len(found) > len(words) * (0.3 if kind == "torn" else 0.99)
+    assert corpus.unusable == {"unreadable": 1}
