@@ -6,15 +6,22 @@ import base64
 import codecs
 import functools
 import re
+from collections.abc import Callable, Mapping
 
 MIN_LETTERS = 3
 MOST_CHARS = 4000
 MOST_SPELT = 200
+MOST_DIGITS = 18
 _NAMES = (
     "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen "
     "fifteen sixteen seventeen eighteen nineteen"
 )
 _ONES = tuple(_NAMES.split())
+_BASES: Mapping[str, Callable[[int], str]] = {
+    "binary digits": "{:b}".format,
+    "octal digits": "{:o}".format,
+    "hexadecimal digits": "{:x}".format,
+}
 _TENS = ("twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety")
 
 
@@ -70,14 +77,27 @@ def _keys(text: str, core: str) -> tuple[str, ...]:
     if len(raw) > 1:
         keys += [squeezed(base64.b64encode(raw).decode()), raw.hex()]
         keys.append("".join(map(str, raw)))
+        keys.append(_base32(raw))
     if _is_number(text):
         keys.append("".join(number_words(int(text))))
         keys.append("".join(_ONES[int(digit)] for digit in text))
+    if _has_digits(text):
+        keys += [form(int(text)) for form in _BASES.values()]
+        keys += [text.strip("0"), f"{int(text) // 1000}thousand"]
     return tuple(key for key in keys if key)
 
 
 def _is_number(text: str) -> bool:
     return text.isascii() and text.isdecimal() and len(text) <= 6
+
+
+def _has_digits(text: str) -> bool:
+    """Whether a text is a whole number that is long enough for no match to be chance."""
+    return text.isascii() and text.isdecimal() and MIN_LETTERS <= len(text) <= MOST_DIGITS
+
+
+def _base32(raw: bytes) -> str:
+    return base64.b32encode(raw).decode().rstrip("=").lower()
 
 
 def _disguises(answer: str) -> dict[str, str]:
@@ -97,6 +117,7 @@ def _disguises(answer: str) -> dict[str, str]:
     if len(raw) > 1:
         coded = base64.b64encode(raw).decode().rstrip("=")
         found["in base64"] = rf"(?-i:(?<![\w+/]){re.escape(coded)}(?![\w+/]))"
+        found["in base32"] = _alone(f"{_base32(raw)}=*")
         found["in hexadecimal"] = _alone(r"(?:0x)?" + r"[\s:]?".join(f"{b:02x}" for b in raw))
         found["as character codes"] = _alone(r"[\s,;-]+".join(map(str, raw)))
     if _is_number(text):
@@ -104,6 +125,21 @@ def _disguises(answer: str) -> dict[str, str]:
             digits = r"[\W_]+".join(_ONES[int(digit)] for digit in text)
             found["digit by digit in words"] = _alone(digits)
         found["in words"] = _alone(r"(?:[\s-]|\band\b)*".join(number_words(int(text))))
+    return found | _numerals(text) if _has_digits(text) else found
+
+
+def _numerals(text: str) -> dict[str, str]:
+    """Return patterns for a whole number in other figures than the plain ones."""
+    number = int(text)
+    found = {f"in {base}": _alone(f"(?:0[box])?0*{form(number)}") for base, form in _BASES.items()}
+    groups = r"[\W_]{0,3}".join(f"{number:,}".split(","))
+    found["in groups of digits"] = _alone(rf"(?!{text}(?!\w))0*{groups}")
+    head, tail = text[0], text[1:].rstrip("0")
+    point = rf"\.{tail}0*" if tail else r"(?:\.0*)?"
+    found["in scientific notation"] = _alone(rf"{head}{point}e\+?0*{len(text) - 1}")
+    if number >= 1000:
+        rest = rf"[\s,]*(?:and\s+)?0*{number % 1000}" if number % 1000 else ""
+        found["in thousands"] = _alone(rf"{number // 1000}[\s-]*thousands?{rest}")
     return found
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Mapping, Sequence
 
 from spade_envs.api.calls import call, parse_calls
@@ -35,13 +36,14 @@ Place = tuple[str, int | str]
 
 
 def hint_withholds_answer(subject: Subject) -> Finding:
-    """L4.1: the hint does not hold the answer, in whatever spelling."""
+    """L4.1: the hint does not hold the answer, in any usual spelling."""
     if not subject.has_hint:
         return skipped(NO_HINT)
     if not subject.has_reference:
         return skipped(NO_REFERENCE)
     for level in subject.levels:
-        hints = subject.hints(level, subject.seeds[:HINT_SEEDS])
+        said = subject.hints(level, subject.seeds[:HINT_SEEDS])
+        hints = {seed: unicodedata.normalize("NFKC", hint) for seed, hint in said.items()}
         if len(set(hints.values())) < MIN_LEAK_ANSWERS:
             continue  # too few different hints to hold what differs from seed to seed
         traces = [
@@ -49,8 +51,9 @@ def hint_withholds_answer(subject: Subject) -> Finding:
             for trace in subject.references(level, list(hints))
             if wins(subject, trace) and trace.seed is not None
         ]
+        shown = {trace.seed or 0: trace.start.observation for trace in traces}
         for name, secret in secrets_of(traces, calls=subject.interface.kind == "tool"):
-            found = _stands(hints, secret)
+            found = _stands(hints, secret, shown)
             if found is not None:
                 place, how, seeds = found
                 seed = seeds[0]
@@ -80,13 +83,16 @@ def tells(hints: Mapping[int, str], solutions: Mapping[int, Sequence[str]]) -> s
         for seed, actions in solutions.items()
         if actions
     ]
-    return next((name for name, secret in secrets_of(traces) if _stands(hints, secret)), "")
+    return next((name for name, secret in secrets_of(traces) if _stands(hints, secret, {})), "")
 
 
 def _stands(
-    hints: Mapping[int, str], secret: Mapping[int, str]
+    hints: Mapping[int, str], secret: Mapping[int, str], shown: Mapping[int, str]
 ) -> tuple[Place, str, list[int]] | None:
-    """Return where and how the secret stands in the hints of most seeds, if it does."""
+    """Return where and how the secret stands in the hints of most seeds, if it does.
+
+    What a task shows may be repeated: a hint for a cipher may quote the text to decipher.
+    """
     seeds = [seed for seed in secret if seed in hints]
     needed = max(MIN_LEAK_SEEDS, LEAK_SHARE * len(seeds))
     if len(seeds) < needed or len({secret[seed] for seed in seeds}) < MIN_LEAK_ANSWERS:
@@ -96,6 +102,8 @@ def _stands(
         if missed > len(seeds) - needed and not found:
             return None
         for how, pattern in spellings(secret[seed], squeezed(hints[seed])).items():
+            if how and re.search(pattern, shown.get(seed, ""), re.IGNORECASE):
+                continue
             for place in _places(hints[seed], pattern):
                 found.setdefault((place, how), []).append(seed)
     for (place, how), at in found.items():

@@ -102,6 +102,10 @@ def _later(subject: Subject, lane: Lane, changed: list[str]) -> tuple[dict[str, 
     """Return the first difference that what playing leaves behind brings, and when it does."""
     levels, seed = sorted({0, subject.levels[-1]}), subject.seeds[0]
     bases = {level: subject.samples(level, [seed]) for level in levels}
+    for base in bases.values():
+        # Nobody has asked this process for a hint or solution, as in play.
+        if difference := _different(subject, lane, base):
+            return difference, "not been asked for a hint or solution"
     for level, base in bases.items():
         # What is empty at first has nothing to grow by, so an episode is played before.
         lane.run([Job(level, seed, script(base[-1][0]))], fresh=False)
@@ -124,7 +128,8 @@ def _lived(
     first = base[0][1]
     scripts: list[Json] = [list[Json](actions) for actions, _ in base]
     asked: dict[str, Json] = {"scripts": scripts, "rounds": rounds, "seconds": seconds}
-    asked["seed"] = first.seed
+    has = {"hint": subject.interface.has_hint, "solution": subject.interface.has_solution}
+    asked |= {"seed": first.seed, "asks": [name for name in has if has[name]]}
     lived = _probed(lane, Job(first.level, first.seed, script(())), "live_on", asked)
     if not isinstance(lived, dict) or not isinstance(at := lived.get("script"), int):
         return None

@@ -17,7 +17,8 @@ import random
 import time
 import warnings
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from types import WrapperDescriptorType
 from typing import Any
 
@@ -84,39 +85,53 @@ def advance(env: Any, places: list[str], by: int) -> list[str]:
     return moved
 
 
-def live_on(
-    env: Any, seed: int, scripts: Sequence[Sequence[str]], rounds: int, seconds: float
-) -> dict[str, Any]:
+@dataclass(frozen=True, slots=True)
+class Life:
+    """What is played again and again."""
+
+    seed: int
+    scripts: Sequence[Sequence[str]]
+    asks: Sequence[str]
+    """Methods that are called once an episode that is not compared has begun."""
+    rounds: int
+    seconds: float
+
+
+def live_on(env: Any, make: Callable[[], object], life: Life) -> dict[str, int]:
     """Play the same few episodes again and again, others between them, and compare them.
 
-    What the environment raises comes through.
+    Other objects are made by `make` as well. What the environment raises comes through.
 
     Returns:
         `episodes`, how many were played; and, if one was not as before, which of the scripts
         it followed as `script`.
     """
     firsts: dict[int, tuple[object, ...]] = {}
-    until = time.monotonic() + seconds
+    until = time.monotonic() + life.seconds
     played = 0
-    for number in range(rounds):
+    for number in range(life.rounds):
         if time.monotonic() > until:
             break
+        make()
         # Others, since a set of seeds grows by new ones alone, and not as many each time,
         # since what comes every tenth time could always fall on them.
-        others = 1 if number % 7 else 2
-        for _ in range(others):
+        for _ in range(1 if number % 7 else 2):
             played += 1
-            _episode(env, seed + played, scripts[-1])
+            _episode(env, life.seed + played, life.scripts[-1], life.asks)
         played += 1
-        which = number % len(scripts)
-        found = _episode(env, seed, scripts[which])
+        which = number % len(life.scripts)
+        found = _episode(env, life.seed, life.scripts[which])
         if firsts.setdefault(which, found) != found:
             return {"episodes": played, "script": which}
     return {"episodes": played}
 
 
-def _episode(env: Any, seed: int, actions: Sequence[str]) -> tuple[object, ...]:
+def _episode(
+    env: Any, seed: int, actions: Sequence[str], asks: Sequence[str] = ()
+) -> tuple[object, ...]:
     shown: list[object] = [str(env.reset(seed=seed)[0])]
+    for name in asks:
+        getattr(env, name)()
     for action in actions:
         text, reward, terminated, truncated, _ = env.step(action)
         shown += [str(text), repr(float(reward)), bool(terminated), bool(truncated)]  # of NaN, too

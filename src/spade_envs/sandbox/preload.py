@@ -57,7 +57,8 @@ def preload(libraries: Sequence[str] = ()) -> None:
 
 
 def _warm() -> None:
-    """Do once what is slow the first time, so that no worker has to."""
+    """Do once what is slow the first time, or leaves a table behind, so that no worker has to."""
+    import base64
     import re
 
     import numpy as np
@@ -66,6 +67,8 @@ def _warm() -> None:
 
     np.random.default_rng(0).permutation(3)
     re.compile("a")
+    for code in ("a85", "b85", "b32", "b32hex"):
+        getattr(base64, f"{code}decode")(getattr(base64, f"{code}encode")(b"abcd"))
     str(np.arange(3)), repr(np.float64(0.5))
 
     class Sample:

@@ -154,10 +154,17 @@ def _advance(table: Table, number: int, args: dict[str, Any]) -> list[str]:
     return lasting.advance(table.envs[number], list(args["places"]), int(args["by"]))
 
 
-def _live_on(table: Table, number: int, args: dict[str, Any]) -> dict[str, Any]:
-    scripts = [[str(action) for action in actions] for actions in args["scripts"]]
-    many, seconds = int(args["rounds"]), float(args["seconds"])
-    return lasting.live_on(table.envs[number], int(args["seed"]), scripts, many, seconds)
+def _live_on(table: Table, number: int, args: dict[str, Any]) -> dict[str, int]:
+    env = table.envs[number]
+    life = lasting.Life(
+        seed=int(args["seed"]),
+        scripts=[[str(action) for action in actions] for actions in args["scripts"]],
+        asks=[name for name in args["asks"] if name in ("hint", "solution")],
+        rounds=int(args["rounds"]),
+        seconds=float(args["seconds"]),
+    )
+    level = getattr(env, "level", 0)
+    return lasting.live_on(env, lambda: table.entry(level=level), life)
 
 
 def _audit(_: Table, __: int, ___: dict[str, Any]) -> list[dict[str, Any]]:

@@ -25,17 +25,40 @@ SAYS = {
     "backwards": f'"Read this from the right: " + str({_SUM})[::-1]',
     "digit by digit": f'"It goes " + "-".join(str({_SUM}))',
     "in hexadecimal": f'"Code " + str({_SUM}).encode().hex()',
+    "in base32": f'"Code " + base64.b32encode(str({_SUM}).encode()).decode()',
+    "in binary digits": f'f"In binary it is {{{_SUM}:b}}."',
+    "in octal digits": f'f"In octal it is 0o{{{_SUM}:o}}."',
+    "in hexadecimal digits": f'f"In hexadecimal it is {{{_SUM}:x}}."',
+    "in groups of digits": f'f"It comes to {{{_SUM}:,}} in the end."',
+    "in groups of digits (zeros)": f'f"It comes to {{{_SUM}:012d}} in the end."',
+    "in scientific notation": f'f"It comes to {{{_SUM}:.8e}} in the end."',
+    "in thousands": f'f"It has {{({_SUM}) // 1000}} thousand and {{({_SUM}) % 1000}}."',
+    "as it is, in wide digits": f'"It is " + "".join(chr(0xFF10 + int(c)) for c in str({_SUM}))',
     "as character codes": f'"Codes " + " ".join(str(ord(c)) for c in str({_SUM}))',
 }
 
 
+PLAIN = (
+    "plain", "at the end", "as it is, in wide digits", "in groups of digits", "in thousands",
+)  # fmt: skip
+"""Those that are (at the lowest level) the plain answer."""
+
+
 @pytest.mark.parametrize("name", SAYS)
 def test_a_hint_that_says_the_answer_fails(name):
-    finding = judge(sums(SAYS[name]), hint_withholds_answer)
+    finding = judge(f"import base64\n{sums(SAYS[name])}", hint_withholds_answer)
     assert finding.outcome == "fail"
     assert "the hint holds the answer" in finding.message
-    expected = {"digit by digit": "letter by letter"}.get(name, name)
-    assert expected in finding.message or name in ("plain", "at the end")
+    expected = {"digit by digit": "letter by letter"}.get(name, name.partition(" (")[0])
+    assert expected in finding.message or name in PLAIN
+
+
+def test_a_hint_may_repeat_what_the_task_shows_in_another_base():
+    asked = 'f"What is {self.left} plus {self.right}? Reply with the number."'
+    assert asked in SUMS
+    binary = SUMS.replace(asked, f'f"Write {{{_SUM}:b}} in decimal. Reply with the number."')
+    code = binary.replace(_HINT, f'return f"Add the places of {{{_SUM}:b}} that hold a one."')
+    assert judge(code, hint_withholds_answer).outcome == "pass"
 
 
 def test_a_hint_may_name_what_is_shown_and_how_large_the_answer_is():

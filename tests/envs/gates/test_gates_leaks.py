@@ -1,11 +1,13 @@
 """Answers that are shown in a disguise, and tasks that only look like it."""
 
+import re
+
 import pytest
 
 from envs.gates.subjects import judge
 from envs.gates.zoo import SUMS
-from spade_envs.gates.disguise import number_words, spellings, squeezed
-from spade_envs.gates.leaks import no_leak
+from spade_envs.gates.disguise import _disguises, number_words, spellings, squeezed
+from spade_envs.gates.leaks import _TRANSFORMS, no_leak
 from spade_envs.gates.withheld import cores
 
 WORD = '''
@@ -83,6 +85,41 @@ def test_spellings():
         "342", squeezed("three hundred and forty-two".replace("and", ""))
     )
     assert number_words(90_017) == ["ninety", "thousand", "seventeen"]
+
+
+@pytest.mark.parametrize(
+    ("text", "how"),
+    [
+        ("12,345", "in groups of digits"),
+        ("12_345", "in groups of digits"),
+        ("0000012345", "in groups of digits"),
+        ("12\u202f345", "in groups of digits"),
+        ("11000000111001", "in binary digits"),
+        ("0x3039", "in hexadecimal digits"),
+        ("30071", "in octal digits"),
+        ("1.23450000e+04", "in scientific notation"),
+        ("1.2345E4", "in scientific notation"),
+        ("12 thousand 345", "in thousands"),
+        ("12 thousand and 345", "in thousands"),
+        ("12345", ""),
+        ("912345", None),
+        ("12.345e+05", None),
+    ],
+)
+def test_numbers_in_other_figures(text, how):
+    shown = f"so it is {text}, then"
+    found = {
+        name
+        for name, pattern in spellings("12345", squeezed(shown)).items()
+        if re.search(pattern, shown, re.IGNORECASE)
+    }
+    assert (how in found) if how is not None else not found
+    assert how == "" or "" not in found
+
+
+def test_a_task_may_be_to_read_any_disguise():
+    said = _disguises("12345").keys() | _disguises("apple").keys()
+    assert said == _TRANSFORMS.keys()
 
 
 def test_cores_leave_out_what_all_answers_share():
