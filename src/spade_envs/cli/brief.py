@@ -120,6 +120,11 @@ def make_desk(
         raise ConfigError("--crowd goes with the memory; leave out --no-memory")
     crowd = CROWD if crowd is None else crowd
     named = tuple(record.digest for record in records)
+    if starting and not named and not any(record.skills for record in store.records()):
+        say(
+            f"--mode {starting[0]} starts from environments with a skill, of which the store has "
+            "none yet: until it does, designs are made afresh; --parent names one without a skill"
+        )
     return Desk(store, memory=opened, apart=apart, crowd=crowd, named=named, keep=keep)
 
 

@@ -67,6 +67,10 @@ def one_call_a_turn(interface: Interface) -> bool:
     return interface.api == "published-1"
 
 
+_PARTS = re.compile(r"[^\W_]+")
+MIN_PLANTED = 3
+
+
 @dataclass
 class Pool:
     """Values that an agent could know: by the name of a parameter or key, and all of them."""
@@ -75,11 +79,26 @@ class Pool:
     texts: dict[str, None] = field(default_factory=dict)
     numbers: dict[int | float, None] = field(default_factory=dict)
     shown: list[str] = field(default_factory=list)
-    """Everything that was read, as it was."""
+    """Everything that was read, as it was, without what was planted."""
+    planted: set[str] = field(default_factory=set)
+    """What only the reference has said so far; an echo of it shows nothing."""
+
+    def plant(self, value: Json) -> None:
+        """Take in what the reference says, before what it brings is read."""
+        if isinstance(value, Mapping | list | tuple):
+            for item in value.values() if isinstance(value, Mapping) else value:
+                self.plant(item)
+            return
+        core = str(value).casefold().strip()
+        parts = [part for part in _PARTS.findall(core) if len(part) >= MIN_PLANTED]
+        self.planted.update(part for part in (core, *parts) if part and not self.holds(part))
 
     def read(self, text: str) -> None:
         """Take in what a text shows: JSON by its keys, else quoted phrases, words, numbers."""
-        self.shown.append(text.casefold())
+        shown = text.casefold()
+        for core in sorted(self.planted, key=len, reverse=True):
+            shown = shown.replace(core, " ")
+        self.shown.append(shown)
         try:
             self.note("", json.loads(text))
         except (ValueError, RecursionError):

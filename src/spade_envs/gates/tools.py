@@ -244,6 +244,7 @@ def _known_before(
         prefixes[seed] = reference.actions[:done] if reference else ()
         for index, result in results(reference) if reference else ():
             if index < done:
+                pool.plant(dict(result.arguments))
                 pool.read(result.text)
             for key, value in result.arguments.items() if told or index < done else ():
                 pool.note(key.casefold(), value)

@@ -164,7 +164,7 @@ _CODE = re.compile(r"\b(?=[^\W\d_]*\d)(?=\d*[^\W\d_])[^\W_]{4,}\b")
 def _texts(arguments: object, name: str = "") -> Iterator[tuple[str, str]]:
     if isinstance(arguments, dict):
         for key, value in arguments.items():
-            yield from _texts(value, str(key))
+            yield from _texts(value, name if _ID.search(name) else str(key))
     elif isinstance(arguments, list | tuple):
         for value in arguments:
             yield from _texts(value, name)

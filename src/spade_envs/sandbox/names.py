@@ -9,7 +9,7 @@ ALLOWED_MODULES = frozenset(
         "datetime", "decimal", "difflib", "enum", "fractions", "functools", "graphlib", "hashlib",
         "heapq", "html", "ipaddress", "itertools", "json", "keyword", "math", "numbers",
         "operator", "pprint", "queue", "random", "re", "statistics", "string", "struct",
-        "textwrap", "types", "typing", "unicodedata", "zlib", "zoneinfo",
+        "textwrap", "types", "typing", "unicodedata", "zlib",
         "numpy", "numpy.random", "numpy.linalg", "numpy.fft", "numpy.polynomial", "numpy.typing",
         "gymnasium", "gymnasium.spaces", "gymnasium.error", "spade_envs.api",
         "tool_use_base_env",

@@ -18,7 +18,7 @@ STDLIB = (
     "html", "inspect", "io", "ipaddress", "itertools", "json", "keyword", "linecache", "locale",
     "math", "numbers", "operator", "pprint", "queue", "random", "re", "secrets", "statistics",
     "string", "struct", "textwrap", "time", "tokenize", "traceback", "types", "typing",
-    "unicodedata", "uuid", "warnings", "weakref", "zlib", "zoneinfo",
+    "unicodedata", "uuid", "warnings", "weakref", "zlib",
 )  # fmt: skip
 THIRD_PARTY = (
     "numpy", "numpy.linalg", "numpy.random", "numpy.fft", "numpy.polynomial", "msgspec",
@@ -92,7 +92,7 @@ def library_folders(libraries: Sequence[str], extra_path: Sequence[str]) -> list
     found += [entry for entry in sys.path if entry.endswith(("site-packages", "dist-packages"))]
     for name in libraries:
         found += list(getattr(sys.modules[name.partition(".")[0]], "__path__", ()))
-    found += ["/usr/lib", "/lib", "/lib64", "/usr/share/zoneinfo"]
+    found += ["/usr/lib", "/lib", "/lib64"]
     return list(dict.fromkeys(folder for folder in found if Path(folder).is_dir()))
 
 

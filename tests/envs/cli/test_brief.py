@@ -13,7 +13,7 @@ from spade_envs.cli.main import cli
 from spade_envs.design.length import PROMPT_TOKENS
 from spade_envs.design.modes import MODES
 from spade_envs.errors import ConfigError, NotFound
-from spade_envs.store import starter_path
+from spade_envs.store import open_store, starter_path
 
 PARENT = "spade/paper-punch-v0"
 
@@ -70,6 +70,15 @@ def test_a_prompt_is_made_to_fit_a_smaller_context(store):
     assert short["tokens"] <= 3600 < whole["tokens"]
     with pytest.raises(ConfigError, match="--prompt-tokens"):
         asked("--store", store, "--prompt-tokens", 100)
+
+
+def test_a_store_with_nothing_to_start_from_is_told(store, tmp_path):
+    told = "--mode harden starts from environments with a skill, of which the store has none yet"
+    empty = tmp_path / "empty"
+    open_store(empty, create=True)
+    assert told in asked("--store", empty, "--mode", "harden").stderr
+    assert "none yet" not in asked("--store", store, "--mode", "harden").stderr
+    assert "none yet" not in asked("--store", empty, "--mode", "game").stderr
 
 
 def test_wrong_use_is_named(store):

@@ -85,6 +85,14 @@ def test_what_stays_wrong_is_not_tried_again(status):
     assert len(server.asked) == 1
 
 
+def test_a_pause_of_more_than_ten_minutes_is_told_and_not_waited_for():
+    with serving(fault=lambda number, asked: "429") as server:
+        server.retry_after = 900
+        (found,) = open_policy(f"{server.url}#m1").complete_many([request()])
+    assert len(server.asked) == 1
+    assert "it asks for a pause of 15 minutes; start again after that" in str(found)
+
+
 def test_tries_are_limited_and_the_last_error_is_told(caplog):
     caplog.set_level(logging.INFO, "spade_envs")
     with serving(fault=lambda number, asked: "500") as server:

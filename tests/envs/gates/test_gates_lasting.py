@@ -112,6 +112,8 @@ _LAZY = "class Words:\n    found = None\n\n\nWORDS = Words()"
         (_MEMO, "self.left = double(self.left) // 2", "warn"),
         (_LAZY, "WORDS.found = WORDS.found or [['a'], ['b']]", "pass"),
         ("import functools", "self.f = functools.partial(int, self.left)", "pass"),
+        ("import base64", "base64.a85decode(base64.a85encode(b'x'))", "pass"),
+        ("import base64", "base64.b85decode(base64.b85encode(b'x'))", "pass"),
     ],
 )
 def test_caches_that_change_no_episode_are_not_refused(setup, line, outcome):

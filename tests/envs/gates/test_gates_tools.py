@@ -332,3 +332,46 @@ def test_arguments_are_drawn_from_what_was_seen_under_their_name():
         "S-20" in row["samples"] and row.get("unit") == "kg" for row in rows
     )
     assert pool.holds("s-20")
+
+
+def secret_numbers(form="{}", says="{surname}", parameter="str", draw=0):
+    """Return the parcels with a number that no tool tells, and an error that repeats what is said.
+
+    Args:
+        form: what the number looks like.
+        says: what the error for an unknown surname ends with.
+        parameter: type of the tool's parameter for the number.
+        draw: another one gives other seeds.
+    """
+    number = f'"{form}".format(self.draw_int(100000, 999999))'
+    found = parcels("self.draw_int(1000, 9999)", number).replace(
+        "number: int", f"number: {parameter}"
+    )
+    hidden = '{k: v for k, v in self.state[surname].items() if k != "number"}'
+    found = found.replace("return self.state[surname]", f"return {hidden}")
+    told = f'f"there is no parcel for {says}"'
+    found = found.replace('"there is no parcel for that surname"', told)
+    if parameter != "str":
+        found = found.replace('parcel["number"] == number', 'parcel["number"] == number["value"]')
+        found = found.replace('number=parcel["number"]', 'number={"value": parcel["number"]}')
+    # More calls after it, so that the search begins behind the one with the number as well.
+    again = '            call("find_parcel", surname=self.name),\n'
+    last = '            str(parcel["grams"]),\n'
+    assert last in found
+    found = found.replace(last, f"{again}{again}{last}").replace("][: 3]", "][: 5]")
+    return f"{found}# {draw}\n"
+
+
+@pytest.mark.parametrize("draw", range(3))
+@pytest.mark.parametrize(
+    ("form", "parameter"), [("{}", "str"), ("code {}", "str"), ("ab-{}", "str"), ("{}", "dict")]
+)
+def test_an_error_that_repeats_what_was_said_tells_nothing(form, parameter, draw):
+    finding = judge(secret_numbers(form, parameter=parameter, draw=draw), values_can_be_found)
+    assert finding.outcome == "fail", finding
+    assert finding.evidence["tool"] == "set_street"
+
+
+def test_an_error_that_tells_the_number_tells_it():
+    says = "{surname}; known are {self.state}"
+    assert judge(secret_numbers(says=says), values_can_be_found).outcome == "pass"

@@ -243,6 +243,8 @@ class OpenAICompatiblePolicy:
         if isinstance(error.__cause__, NoReply):
             error = error.__cause__
         mend = _MENDS.get(type(error).__name__)
+        if (asked := _retry_after(error) or 0) > LONGEST_PAUSE_S:
+            mend = f"it asks for a pause of {asked / 60:.0f} minutes; start again after that"
         tail = f" ({mend})" if mend else ""
         kind = "" if isinstance(error, NoReply) else f"{type(error).__name__}: "
         return ClientError(f"{self._where}: {kind}{told(error)}{tail}")
