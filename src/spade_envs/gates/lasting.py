@@ -15,6 +15,7 @@ from spade_envs.gates.trace import Trace, first_difference
 from spade_envs.types import Fault, Json
 
 Played: TypeAlias = tuple[tuple[str, ...], Trace]
+_CACHE = ".cache_info()"
 MORE = "\0more"
 """What a worker adds to the places if there are more than it looks at."""
 
@@ -49,7 +50,7 @@ def outlasting(subject: Subject) -> Finding | None:
     shared = [
         place
         for place in changed or ()
-        if not place.startswith("self.") and ".cache_info()" not in place and "\0" not in place
+        if not place.startswith("self.") and _CACHE not in place and "\0" not in place
     ]
     if shared:
         return warned(
@@ -102,6 +103,8 @@ def _later(subject: Subject, lane: Lane, changed: list[str]) -> tuple[dict[str, 
     """Return the first difference that what playing leaves behind brings, and when it does."""
     levels, seed = sorted({0, subject.levels[-1]}), subject.seeds[0]
     bases = {level: subject.samples(level, [seed]) for level in levels}
+    # Caches alone, as of pure functions, are no reason to play for long: they are filled below.
+    lives = LASTING_LIVES if any(_CACHE not in place for place in changed) else LIVES
     for base in bases.values():
         # Nobody has asked this process for a hint or solution, as in play.
         if difference := _different(subject, lane, base):
@@ -109,7 +112,7 @@ def _later(subject: Subject, lane: Lane, changed: list[str]) -> tuple[dict[str, 
     for level, base in bases.items():
         # What is empty at first has nothing to grow by, so an episode is played before.
         lane.run([Job(level, seed, script(base[-1][0]))], fresh=False)
-        found = _lived(subject, lane, base, *(LASTING_LIVES if changed else LIVES))
+        found = _lived(subject, lane, base, *lives)
         if found is not None:
             return found
     for by in LASTING_JUMPS if changed else ():
