@@ -57,7 +57,7 @@ class PackName:
             raise ConfigError(f"--name {self.text!r} is no name of a package: {why}") from None
         if "." in self.text or not self.module.isidentifier() or keyword.iskeyword(self.module):
             raise ConfigError(f"--name {self.text}: {self.module!r} is no name of a Python module")
-        if self.text in _OURS or self.module in sys.stdlib_module_names:
+        if self.text in _OURS or self.module in sys.stdlib_module_names | {"test"}:
             raise ConfigError(
                 f"--name {self.text} is taken; choose another, such as my-{self.text}"
             )

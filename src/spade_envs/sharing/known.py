@@ -10,7 +10,7 @@ from pathlib import Path
 
 import msgspec
 
-from spade_envs.errors import ConfigError, NotFound
+from spade_envs.errors import ConfigError, NotFound, StorageError
 from spade_envs.manifest.canonical import canonical_json
 from spade_envs.sharing.remotes.address import Address, Kind, holds_secret, shown
 
@@ -73,6 +73,7 @@ def add_remote(name: str, url: str) -> None:
 
     Raises:
         ConfigError: the name is taken, or the address holds a password or is none.
+        StorageError: it cannot be written down.
     """
     if not _NAME.fullmatch(name) or len(name) > 40:
         raise ConfigError(f"{name!r} is no name of a remote; write a word like team")
@@ -114,13 +115,16 @@ def _write(remotes: Mapping[str, str]) -> None:
     try:
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         handle, half = tempfile.mkstemp(dir=path.parent, prefix=f".{FILE}.")
-        with os.fdopen(handle, "wb") as stream:
-            stream.write(canonical_json(dict(remotes)))
-            stream.flush()
-            os.fsync(stream.fileno())
-        Path(half).replace(path)
+        try:
+            with os.fdopen(handle, "wb") as stream:
+                stream.write(canonical_json(dict(remotes)))
+                stream.flush()
+                os.fsync(stream.fileno())
+            Path(half).replace(path)
+        finally:
+            Path(half).unlink(missing_ok=True)
     except OSError as error:
-        raise ConfigError(
+        raise StorageError(
             f"{path} cannot be written ({error.strerror}); set XDG_CONFIG_HOME to a folder of your "
             "own"
         ) from None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -131,9 +131,25 @@ class Offered:
         except (msgspec.DecodeError, UnicodeDecodeError):
             return ""
 
-    def lines(self) -> dict[EnvId, IndexLine]:
-        """Return what is known of every version: from the index, else from its manifest."""
-        known = self.index()
+    def index_holds_for(self, env_ids: Sequence[EnvId]) -> bool:
+        """Whether the remote's index says of these versions what their manifests say."""
+        said = self.index()
+        self.fetch_manifests(env_ids)
+        for env_id in env_ids:
+            line, true = said.get(env_id), self.line(env_id)
+            if line is None or isinstance(true, str):
+                continue  # it was read from the manifest, or is refused for what that says
+            if (line.digest, line.skills) != (true.digest, true.skills):
+                return False
+        return True
+
+    def lines(self, *, hearsay: bool = True) -> dict[EnvId, IndexLine]:
+        """Return what is known of every version: from the index, else from its manifest.
+
+        Args:
+            hearsay: believe the index, which may be stale or lie; else all manifests are read.
+        """
+        known = self.index() if hearsay else {}
         missing = self.listing.versions.keys() - known.keys()
         self.fetch_manifests(sorted(missing))
         for env_id in missing:

@@ -106,12 +106,19 @@ class Planner:
         there, wanted = self.offered.listing.versions, self.wanted
         if wanted.everything:
             return sorted(there)
-        lines = self.offered.lines()
-        records = [line.to_record(self.offered.reader.place) for _, line in sorted(lines.items())]
         cells = fetch_plays(self.offered) if wanted.success is not None else {}
         if wanted.success is not None and not cells:
             found.notes.append(NO_PLAYS.format(self.offered.remote.label))
-        return [EnvId.parse(record.id) for record in wanted.choose(records, cells)]
+
+        def choose(lines: Mapping[EnvId, IndexLine]) -> list[EnvId]:
+            place = self.offered.reader.place
+            records = [line.to_record(place) for _, line in sorted(lines.items())]
+            return [EnvId.parse(record.id) for record in wanted.choose(records, cells)]
+
+        chosen = choose(self.offered.lines())
+        if wanted.names_only or self.offered.index_holds_for(chosen):
+            return chosen
+        return choose(self.offered.lines(hearsay=False))
 
     def _offers(self, targets: Mapping[EnvId, EnvId], found: Planned) -> dict[EnvId, Offer]:
         """Return what the remote says of each; of what was taken from it before, no file is read.

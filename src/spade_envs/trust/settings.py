@@ -27,7 +27,7 @@ from typing import Any
 
 import msgspec
 
-from spade_envs.errors import ConfigError, IdError
+from spade_envs.errors import ConfigError, IdError, StorageError
 from spade_envs.ids import EnvId, check_name
 from spade_envs.trust.origin import Origin, one_spelling, public_address
 from spade_envs.trust.signatures import Signer
@@ -152,7 +152,8 @@ def allow(namespace: str, remote: str) -> Allowed:
     """Consent to run what carries a namespace and comes from a remote; any remote if empty.
 
     Raises:
-        ConfigError: the namespace is none, or the settings cannot be read or written.
+        ConfigError: the namespace is none, or the settings cannot be read.
+        StorageError: they cannot be written.
     """
     allowed = Allowed(check_namespace(namespace), public_address(remote))
     if allowed not in load().namespaces:
@@ -164,7 +165,8 @@ def allow_signer(signer: Signer) -> None:
     """Let a signer's signatures count; one of the same name is replaced.
 
     Raises:
-        ConfigError: a namespace is none, or the settings cannot be read or written.
+        ConfigError: a namespace is none, or the settings cannot be read.
+        StorageError: they cannot be written.
     """
     for name in signer.namespaces:
         if name != "*":
@@ -186,7 +188,8 @@ def remove(name: str, remote: str | None = None) -> int:
         remote: only the consent for this remote; None for all.
 
     Raises:
-        ConfigError: the settings cannot be read or written.
+        ConfigError: the settings cannot be read.
+        StorageError: they cannot be written.
     """
     address = None if remote is None else public_address(remote)
     gone = []
@@ -242,11 +245,14 @@ def _edit(change: Callable[[Any], None]) -> None:
             file = tomlkit.parse(text)
             change(file)
             half = path.with_name(f".{path.name}.{os.getpid()}")
-            half.write_text(tomlkit.dumps(file), "utf-8")
-            half.chmod(0o600)
-            half.replace(path)
+            try:
+                half.write_text(tomlkit.dumps(file), "utf-8")
+                half.chmod(0o600)
+                half.replace(path)
+            finally:
+                half.unlink(missing_ok=True)
     except OSError as error:
-        raise ConfigError(f"{path} cannot be written ({error.strerror}); {_ELSEWHERE}") from None
+        raise StorageError(f"{path} cannot be written ({error.strerror}); {_ELSEWHERE}") from None
 
 
 @contextlib.contextmanager

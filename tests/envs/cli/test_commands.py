@@ -102,9 +102,11 @@ def test_an_interrupt_ends_a_check_that_is_under_way(tmp_path):
         "scale = ", "for _ in range(3_000_000):\n            pass\n        scale = "
     )
     (tmp_path / "slow.py").write_text("import math\n" + slow)
-    start = "import sys, spade_entry; sys.argv[0] = 'spade-envs'; spade_entry.envs()"
-    command = [sys.executable, "-c", start, "check", str(tmp_path / "slow.py")]
-    with subprocess.Popen(command, stderr=subprocess.PIPE, start_new_session=True) as started:
+    start = "import sys, spade_entry; sys.argv[0] = 'spade-envs'; print('up', flush=True); "
+    command = [sys.executable, "-c", f"{start}spade_entry.envs()", "check", tmp_path / "slow.py"]
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, stdout=pipe, stderr=pipe, start_new_session=True) as started:
+        assert started.stdout.readline() == b"up\n"  # the interpreter itself has begun
         time.sleep(1.5)
         started.send_signal(signal.SIGINT)
         _, err = started.communicate(timeout=20)

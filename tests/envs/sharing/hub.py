@@ -17,6 +17,8 @@ class Hub:
         self.private = {}
         self.lock = threading.Lock()
         self.before_commit = []
+        self.proposed = set()
+        """Commits, by name and number, that are on no branch."""
 
     def sha(self, name, number=-1):
         commits = self.sets[name]
@@ -67,6 +69,14 @@ class _Handler(BaseHTTPRequestHandler):
                 return self._missing("RevisionNotFound")
             sha = hub.sha(name) if wanted == "main" else wanted
             return self._answer(200, {"id": name, "sha": sha})
+        if api and words[4] == "commits":
+            made = [
+                {"id": hub.sha(name, number), "title": "", "message": "", "authors": [],
+                 "date": "2026-01-01T00:00:00.000Z"}
+                for number in range(len(hub.sets[name]))
+                if (name, number) not in hub.proposed
+            ]  # fmt: skip
+            return self._answer(200, made, Content_Type="application/json")
         files = hub.at(name, words[5] if api else words[4])
         if files is None:
             return self._missing("RevisionNotFound")

@@ -5,6 +5,8 @@ import os
 import shutil
 import subprocess
 import threading
+import uuid
+from pathlib import Path
 
 import pytest
 
@@ -369,3 +371,60 @@ def test_repositories_whose_names_part_by_a_question_mark_have_pasts_of_their_ow
         (origin,) = origins_of(brought.digest)
         assert origin.remote == f"file://{tmp_path}/a%3F{number}.git"
     assert install(lock, carol).of("new")
+
+
+def proposed(repository, tmp_path, name="refs/pull/7/head"):
+    """Return a commit that a stranger proposed: on no branch, as servers keep such."""
+    work = tmp_path / f"fork-{uuid.uuid4().hex}"
+    git("clone", "--quiet", str(repository), str(work), cwd=tmp_path)
+    (work / "more.txt").write_text("evil")
+    git("add", "--all", cwd=work)
+    git("commit", "--quiet", "--message", "theirs", cwd=work)
+    git("push", "--quiet", "origin", f"HEAD:{name}", cwd=work)
+    return git("rev-parse", "HEAD", cwd=work).strip()
+
+
+def test_what_somebody_proposed_is_not_taken_for_the_repository(repository, stores, tmp_path):
+    alice, bob, _ = stores
+    add(alice, 1, name="maze")
+    push(str(repository), alice)
+    theirs = proposed(repository, tmp_path)
+    for revision in ("refs/pull/7/head", "refs/merge-requests/1/head"):
+        with pytest.raises(ConfigError, match="neither a branch nor a tag"):
+            pull(f"{repository}#{revision}", bob)
+    with pytest.raises(RemoteError, match="on no branch and under no tag"):
+        pull(f"{repository}#{theirs}", bob)
+    assert bob.records() == []
+    git("tag", "reviewed", theirs, cwd=repository)
+    assert pull(f"{repository}#{theirs}", bob).of("new")
+
+
+def test_a_branch_that_only_ends_like_the_usual_one_is_not_the_usual_one(
+    repository, stores, tmp_path
+):
+    alice, bob, _ = stores
+    add(alice, 1, name="maze")
+    push(f"{repository}#mallory/main", alice)
+    push(f"{repository}#other", alice)
+    git("symbolic-ref", "HEAD", "refs/heads/none", cwd=repository)
+    with pytest.raises(RemoteError, match="no usual branch; write URL#branch"):
+        pull(str(repository), bob)
+
+
+@pytest.mark.parametrize("damage", ["no config", "torn config", "empty config", "a file"])
+def test_a_cache_that_was_made_in_part_is_made_anew(repository, stores, damage):
+    alice, bob, carol = stores
+    add(alice, 1, name="maze")
+    push(str(repository), alice)
+    pull(str(repository), bob)
+    cache = Path(os.environ["XDG_CACHE_HOME"])
+    (kept,) = {head.parent for head in cache.rglob("HEAD")}
+    if damage == "a file":
+        shutil.rmtree(kept)
+        kept.touch()
+    elif damage == "no config":
+        (kept / "config").unlink()
+    else:
+        (kept / "config").write_text("[core\n\trepo" if damage == "torn config" else "")
+    assert pull(str(repository), carol).of("new")
+    assert [each.name for each in kept.parent.iterdir()] == [kept.name]

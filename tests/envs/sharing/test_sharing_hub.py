@@ -4,7 +4,7 @@ import pytest
 
 from envs.sharing.hub import running
 from envs.store.kit import add
-from spade_envs.errors import NotFound, RemoteError
+from spade_envs.errors import ConfigError, NotFound, RemoteError
 from spade_envs.sharing import pull, push
 
 pytest.importorskip("huggingface_hub")
@@ -47,6 +47,18 @@ def test_a_revision_stays_what_it_was(hub, stores):
     push(URL, alice)
     pull(f"{URL}@{before}", bob)
     assert [each.id for each in bob.records()] == ["spade/maze-v0"]
+
+
+def test_a_commit_that_somebody_proposed_is_refused(hub, stores):
+    alice, bob, _ = stores
+    add(alice, 1, name="maze")
+    push(URL, alice)
+    hub.proposed.add(("team/envs", len(hub.sets["team/envs"]) - 1))
+    with pytest.raises(RemoteError, match="is none of main's"):
+        pull(f"{URL}@{hub.sha('team/envs')}", bob)
+    with pytest.raises(ConfigError, match="neither a branch nor a tag"):
+        pull(f"{URL}@refs/pr/1", bob)
+    assert bob.records() == []
 
 
 def test_a_commit_that_comes_second_is_planned_again(hub, stores):

@@ -1,6 +1,8 @@
 """Refs as people write them, names that clash with nobody's, addresses without surprises."""
 
+import errno
 import json
+import os
 
 import pytest
 from click.testing import CliRunner
@@ -9,7 +11,7 @@ from hypothesis import strategies as st
 
 from envs.store.kit import add
 from spade_envs.cli.main import cli, exit_code
-from spade_envs.errors import ConfigError, IdError, NotFound, RemoteError
+from spade_envs.errors import ConfigError, IdError, NotFound, RemoteError, StorageError
 from spade_envs.ids import EnvId
 from spade_envs.sharing import Wanted
 from spade_envs.sharing.known import (
@@ -313,6 +315,12 @@ def test_remotes_have_names_that_belong_to_the_user(tmp_path, monkeypatch):
         remove_remote("team")
 
 
+@pytest.mark.parametrize("scheme", ["dir", "filecache"])
+def test_a_layer_over_another_file_system_is_no_remote(scheme):
+    with pytest.raises(ConfigError, match="is a layer over another file system"):
+        Address.read(f"{scheme}:///x")
+
+
 @pytest.mark.parametrize(
     "text", ["~nobody-is-called-so/x", "git+file://~nobody-is-called-so/x", "~nobody-is-called-so"]
 )
@@ -325,3 +333,17 @@ def test_the_home_of_nobody_is_no_remote(text, tmp_path, monkeypatch):
     assert known_remotes() == {}
     here = "./~nobody-is-called-so/x"
     assert Address.read(here).url == str(tmp_path / "~nobody-is-called-so/x")
+
+
+def test_a_full_disk_leaves_no_half_of_the_names(monkeypatch, tmp_path):
+    add_remote("team", str(tmp_path / "team"))
+    folder = file_path().parent
+
+    def full(handle):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr("spade_envs.sharing.known.os.fsync", full)
+    with pytest.raises(StorageError, match="No space left on device"):
+        add_remote("other", str(tmp_path / "other"))
+    assert [each.name for each in folder.iterdir()] == ["remotes.json"]
+    assert set(known_remotes()) == {"team"}

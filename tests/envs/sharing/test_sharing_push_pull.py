@@ -1,15 +1,18 @@
 """What one team pushes, another pulls, whatever keeps it in between."""
 
+import json
+
 import pytest
 
 from envs.sharing.places import PLACES
 from envs.store.kit import add
 from spade_envs.errors import ConfigError, NotFound, RemoteError
-from spade_envs.sharing import pull, push
+from spade_envs.sharing import Wanted, pull, push
 from spade_envs.sharing.names import Renaming
 from spade_envs.sharing.pull import PullOptions
 from spade_envs.sharing.push import PushOptions
-from spade_envs.sharing.remotes import open_remote
+from spade_envs.sharing.remotes import Address, open_remote
+from spade_envs.sharing.remotes.objects import ObjectRemote
 from spade_envs.sharing.remotes.protocol import TooLong
 from spade_envs.store import open_store
 
@@ -140,11 +143,52 @@ def test_a_place_that_holds_something_else_is_left_alone(place, stores):
             push(place, stores[0])
 
 
-def test_what_fsspec_cannot_write_for_want_of_a_folder_is_told_with_the_mend(stores, tmp_path):
-    pytest.importorskip("fsspec")
-    add(stores[0], 1, name="maze")
-    place = tmp_path / "o"
-    with pytest.raises(RemoteError, match=f"makes none; name the folder by its path, {place}"):
-        push(f"local://{place}", stores[0])
-    with pytest.raises(ConfigError, match="name a folder without one"):
-        push(f"local://{place}#1", stores[0])
+def test_the_disk_of_this_machine_is_named_by_a_path(stores, tmp_path):
+    with pytest.raises(ConfigError, match="name a folder by its path"):
+        push(f"local://{tmp_path}/o", stores[0])
+
+
+class _NoFolders:
+    """What file systems of fsspec do that make no folders."""
+
+    def pipe_file(self, place, data):
+        raise FileNotFoundError(place)
+
+
+def test_what_fsspec_cannot_write_for_want_of_a_folder_is_told_with_the_mend():
+    remote = ObjectRemote(_NoFolders(), "there/envs", Address.read("sftp://host/there/envs"))
+    with pytest.raises(RemoteError, match="sftp:// makes none; make the place that is named first"):
+        remote.replace("index.jsonl", b"")
+
+
+@pytest.mark.parametrize("lie", ["digest", "skills"])
+def test_an_index_that_lies_chooses_nothing(stores, tmp_path, lie):
+    alice, bob, _ = stores
+    wanted = add(alice, 1, name="maze", skills=["spatial-reasoning"])
+    other = add(alice, 2, name="chess", skills=["optimization"])
+    place = tmp_path / "team"
+    push(str(place), alice)
+    index = place / "index.jsonl"
+    lines = [json.loads(line) for line in index.read_text().splitlines()]
+    said = {line["id"]: line[lie] for line in lines}
+    for line in lines:  # each says what the other is
+        line[lie] = said[wanted.id if line["id"] == other.id else other.id]
+    index.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+    asked = (
+        Wanted(refs=(wanted.digest,)) if lie == "digest" else Wanted(skills=("spatial-reasoning",))
+    )
+    pull(str(place), bob, PullOptions(wanted=asked))
+    assert [each.digest for each in bob.records()] == [wanted.digest]
+
+
+def test_an_index_that_lies_about_what_is_not_there_finds_nothing(stores, tmp_path):
+    alice, bob, _ = stores
+    add(alice, 1, name="maze")
+    place = tmp_path / "team"
+    push(str(place), alice)
+    index, missing = place / "index.jsonl", f"sha256:{'0' * 64}"
+    line = json.loads(index.read_text()) | {"digest": missing}
+    index.write_text(json.dumps(line) + "\n")
+    with pytest.raises(NotFound, match="nothing there has sha256:0000"):
+        pull(str(place), bob, PullOptions(wanted=Wanted(refs=(missing,))))
+    assert bob.records() == []

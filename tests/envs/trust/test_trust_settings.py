@@ -2,7 +2,7 @@
 
 import pytest
 
-from spade_envs.errors import ConfigError
+from spade_envs.errors import ConfigError, StorageError
 from spade_envs.ids import EnvId
 from spade_envs.trust.settings import Settings, allow, allow_signer, load, remove, settings_path
 from spade_envs.trust.signatures import (
@@ -28,12 +28,12 @@ def test_what_is_allowed_is_kept_and_so_are_the_users_own_words(public):
     path = settings_path()
     path.parent.mkdir(parents=True)
     path.write_text("# mine\ntrust_certificate = true  # because\n")
-    allow("alice", "https://bob:pw@example.org/a")
+    allow("alice", "https://bob:hunter22@example.org/a")
     allow("alice", "https://example.org/a")
     allow_signer(Signer("alice@example.org", public["alice"], ("alice", "")))
     text = path.read_text()
     assert text.startswith("# mine\ntrust_certificate = true  # because\n")
-    assert "pw" not in text
+    assert "hunter22" not in text
     found = load()
     assert [(each.name, each.remote) for each in found.namespaces] == [
         ("alice", "https://example.org/a")
@@ -60,7 +60,7 @@ def test_a_link_to_the_settings_stays_one(tmp_path):
 def test_settings_that_cannot_be_written_are_one_error_with_the_mend(tmp_path, monkeypatch):
     lock = settings_path().with_name(".trust.toml.lock")
     lock.mkdir(parents=True)
-    with pytest.raises(ConfigError, match=r"written \(Is a directory\); set XDG_CONFIG_HOME"):
+    with pytest.raises(StorageError, match=r"written \(Is a directory\); set XDG_CONFIG_HOME"):
         allow("alice", "")
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "file"))

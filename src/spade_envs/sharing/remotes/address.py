@@ -23,6 +23,7 @@ _GIT_SCHEMES = frozenset({"git", "ssh", "http", "https", "file"})
 _IPV6 = re.compile(r"(?<=[/@])\[[0-9A-Fa-f:.]+\](?=[:/])")
 _LOGINS = frozenset({"s3", "s3a", "gs", "gcs"})
 """Schemes of object stores where a bucket is the same one, whoever asks for it."""
+_LAYERS = frozenset({"blockcache", "cached", "dir", "filecache", "generic", "simplecache"})
 _LEAST = 5
 _CUT_SHORT = re.compile(r"[^@\[\]]*:(?![0-9]*$)[^@]*")
 """Host and port with something else for a port: a password that a bare `/`, `?` or `#` ended."""
@@ -124,7 +125,14 @@ def _hub(text: str) -> Address:
             f"{shown(text)!r} is no data set on the Hub; write hf://datasets/OWNER/NAME, or "
             "hf://datasets/OWNER/NAME@REVISION"
         )
-    return Address(Kind.HUB, f"hf://datasets/{match[1]}", match[2] or "")
+    return Address(Kind.HUB, f"hf://datasets/{match[1]}", _not_proposed(match[2] or ""))
+
+
+def _not_proposed(revision: str) -> str:
+    """Refuse refs that anybody may make who may propose a change: consent covers them not."""
+    if revision.startswith("refs/") and not revision.startswith(("refs/heads/", "refs/tags/")):
+        raise ConfigError(f"{revision[:80]!r} is neither a branch nor a tag; name one of these")
+    return revision
 
 
 def _objects(scheme: str, text: str) -> Address:
@@ -134,6 +142,12 @@ def _objects(scheme: str, text: str) -> Address:
             f"{shown(text)!r} is followed by a ? or #, which may begin a secret; name a folder "
             "without one, and keep tokens in the store's own settings"
         )
+    if scheme == "local":
+        raise ConfigError(
+            f"{shown(text)} is on the disk of this machine; name a folder by its path"
+        )
+    if scheme in _LAYERS:
+        raise ConfigError(f"{scheme}:// is a layer over another file system; name that one's URL")
     netloc = urlsplit(text).netloc
     if "@" in netloc and scheme not in _LOGINS and public_host(scheme, netloc) != netloc:
         raise ConfigError(
@@ -172,7 +186,7 @@ def _git(text: str) -> Address:
 def _checked(revision: str) -> str:
     if revision and (not _REVISION.fullmatch(revision) or ".." in revision):
         raise ConfigError(f"{revision[:80]!r} is no branch, tag or commit; write URL#main")
-    return revision
+    return _not_proposed(revision)
 
 
 def _repository(path: str, revision: str) -> Address:

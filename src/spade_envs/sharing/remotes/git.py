@@ -26,6 +26,7 @@ from spade_envs.sharing.remotes.protocol import Moved, TooLong
 from spade_envs.store.trouble import NO_RIGHTS
 from spade_envs.trust.incoming import Entry, Limits
 
+_USUAL = ("refs/heads/main", "refs/heads/master")
 _COMMIT = re.compile(r"[0-9a-f]{40}([0-9a-f]{24})?")
 _HEAD = re.compile(r"ref: (refs/heads/\S+)\tHEAD")
 _SAFE = re.compile(r"[A-Za-z0-9._/-]+")
@@ -200,10 +201,29 @@ class GitRemote:
             NAME, f"+{source}:{self._mine}",
         )  # fmt: skip
         (self._tip,) = self._git.words("rev-parse", "--verify", f"{self._mine}^{{commit}}")
+        if source == self._wanted and _COMMIT.fullmatch(source):
+            self._check_history()
         # Kept for the next time, so that only what is new is fetched; a rival may be at it.
         self._git.run("update-ref", "refs/spade/last", self._tip, check=False)
         most = Limits().entries + 1
         return self._git.records("ls-tree", "-r", "-z", "-l", "--full-tree", self._tip, most=most)
+
+    def _check_history(self) -> None:
+        """See that a commit belongs to a branch or tag; servers give those of forks as well."""
+        mine = [f"{self._mine}-heads", f"{self._mine}-tags"]
+        try:
+            self._git.run(
+                "fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--no-auto-gc", NAME,
+                f"+refs/heads/*:{mine[0]}/*", f"+refs/tags/*:{mine[1]}/*",
+            )  # fmt: skip
+            if not self._git.words("for-each-ref", "--count=1", "--contains", self._tip, *mine):
+                raise RemoteError(
+                    f"{self.label}: the commit {self._wanted} is on no branch and under no tag, "
+                    "so that whoever may propose changes could have made it; name a branch or tag"
+                )
+        finally:
+            for ref in self._git.words("for-each-ref", "--format=%(refname)", *mine):
+                self._git.run("update-ref", "-d", ref, check=False)
 
     # Writing
 
@@ -298,7 +318,7 @@ def _chosen(wanted: str, said: Sequence[str], refs: Mapping[str, str]) -> tuple[
     """Return the branch to push to, if it is one, and what is fetched; both empty if new."""
     if wanted:
         for ref in (f"refs/heads/{wanted}", f"refs/tags/{wanted}", wanted):
-            if ref in refs:
+            if ref in refs and ref.startswith(("refs/heads/", "refs/tags/")):
                 return (ref if ref.startswith("refs/heads/") else ""), ref
         return ("", wanted) if _COMMIT.fullmatch(wanted) else (f"refs/heads/{wanted}", "")
     named = next((match[1] for line in said if (match := _HEAD.fullmatch(line))), "")
@@ -307,7 +327,7 @@ def _chosen(wanted: str, said: Sequence[str], refs: Mapping[str, str]) -> tuple[
     heads = [ref for ref in refs if ref.startswith("refs/heads/")]
     if not heads:
         return "", ""
-    for ref in ("refs/heads/main", "refs/heads/master", *heads):
-        if ref in refs and (ref.endswith(("/main", "/master")) or len(heads) == 1):
+    for ref in (*_USUAL, *heads):
+        if ref in refs and (ref in _USUAL or len(heads) == 1):
             return ref, ref
     raise RemoteError("the repository has no usual branch; write URL#branch")

@@ -18,7 +18,7 @@ import uuid
 from collections.abc import Sequence
 from pathlib import Path
 
-from spade_envs.errors import ConfigError, RemoteError
+from spade_envs.errors import ConfigError, RemoteError, StorageError
 from spade_envs.sharing.remotes.address import masked
 
 MOST_BLOCKS = 16 << 20
@@ -55,17 +55,33 @@ class Git:
         self._git = found
 
     def make(self) -> None:
-        """Make the repository, if it is not there."""
+        """Make the repository, if it is not there or, after a kill or on a full disk, in part."""
         try:
-            if (self.folder / "HEAD").exists():
-                return
+            if os.path.lexists(self.folder):
+                if self._has_settings():
+                    return
+                self.discard()
             self.folder.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         except OSError as error:
-            raise ConfigError(
+            raise StorageError(
                 f"{self.folder.parent} cannot be used ({error.strerror}), and what git fetches "
                 "is kept there; set XDG_CACHE_HOME to a folder of your own"
             ) from None
-        self.run("init", "--quiet", "--bare", "--template=", str(self.folder))
+        new = Git(self.folder.with_name(f"{self.folder.name}.{uuid.uuid4().hex}"), self.url)
+        new.sha256 = self.sha256
+        try:
+            new.run("init", "--quiet", "--bare", "--template=", str(new.folder))
+            with contextlib.suppress(OSError):  # somebody else was first
+                new.folder.rename(self.folder)
+        finally:
+            shutil.rmtree(new.folder, ignore_errors=True)
+
+    def _has_settings(self) -> bool:
+        """Whether git can read the repository's own settings, which are made last."""
+        if not (self.folder / "HEAD").is_file():
+            return False
+        asked = ("config", "--file", str(self.folder / "config"), "core.bare")
+        return self.run(*asked, check=False).stdout.strip() == b"true"
 
     def fit(self, *, sha256: bool) -> None:
         """Make the repository anew if it is of another sort than the remote."""
@@ -88,6 +104,7 @@ class Git:
         with contextlib.suppress(FileNotFoundError):
             self.folder.rename(gone)
         shutil.rmtree(gone, ignore_errors=True)
+        gone.unlink(missing_ok=True)  # it was no folder
 
     def environment(self) -> dict[str, str]:
         """Return what git may know: no repository of the caller's, and our settings last."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -20,6 +21,7 @@ T = TypeVar("T")
 MOST_FILES = 3000
 """Of one commit: more are pushed in several, each of whole versions."""
 MOST_BYTES = 256 << 20
+COMMIT = re.compile(r"[0-9a-f]{40}")
 ATTRIBUTES = ".gitattributes"
 
 
@@ -65,6 +67,8 @@ class HubRemote:
             self._exists, self._commit = False, None
             return ()
         self._exists, self._commit = True, info.sha
+        if self._wanted is not None and COMMIT.fullmatch(self._wanted):
+            self._check_history(self._wanted)
         tree = self._ask(
             "listed",
             lambda: list(
@@ -75,6 +79,17 @@ class HubRemote:
         self._paths = {entry.path for entry in found}
         self._folders = {path.rpartition("/")[0] for path in self._paths}
         return found
+
+    def _check_history(self, commit: str) -> None:
+        """See that a commit is one of `main`; those of proposed changes are given as well."""
+        commits = self._ask(
+            "listed", lambda: self._api.list_repo_commits(self._name, repo_type="dataset")
+        )
+        if all(each.commit_id != commit for each in commits):
+            raise RemoteError(
+                f"{self.label}: the commit {commit} is none of main's, so that whoever may propose "
+                "changes could have made it; name a branch, a tag or a commit of main"
+            )
 
     def read(self, path: str, max_bytes: int) -> bytes:
         """Return a file of the commit that was listed; it is kept in the Hub's own cache."""

@@ -30,7 +30,7 @@ def open_object_remote(address: Address) -> Iterator[ObjectRemote]:
             f"{scheme}:// needs a further package ({masked(str(error), address.url)}); run: "
             f"pip install 'fsspec[{scheme}]'"
         ) from None
-    except (ValueError, TypeError, KeyError, OSError) as error:  # TypeError: it wants more options
+    except (ValueError, TypeError, KeyError, AttributeError, OSError) as error:  # of odd options
         raise RemoteError(f"{address.label}: {masked(str(error), address.url)}") from None
     yield ObjectRemote(system, str(root).rstrip("/"), address)
 
@@ -121,12 +121,9 @@ class ObjectRemote:
             self._ask("written", act)
         except FileNotFoundError:
             scheme = self._url.partition("://")[0]
-            mend = "make the place that is named first"
-            if scheme == "local":
-                mend = f"name the folder by its path, {self._root}"
             raise RemoteError(
                 f"{self.label} cannot be written: a folder on the way is not there, and "
-                f"{scheme}:// makes none; {mend}"
+                f"{scheme}:// makes none; make the place that is named first"
             ) from None
 
     def _ask(self, doing: str, act: Callable[[], T]) -> T:
