@@ -50,16 +50,14 @@ def _tell_consent(transfer: Transfer, root: Path) -> None:
     from spade_envs.cli.output import say, say_commands
     from spade_envs.trust.consent import consent_command
     from spade_envs.trust.origin import origin_in, origins_of
+    from spade_envs.trust.runs import standing
     from spade_envs.trust.settings import load
 
     settings, asked = load(), dict[str, None]()
     for each in transfer.of("new"):
         origins = origins_of(each.digest)
         origin = origin_in(root, each.placed, origins)
-        if origin and not any(
-            settings.allows(one.namespace, one.remote) or settings.vouches_for(one)
-            for one in origins
-        ):
+        if origin and not standing(each.digest, settings).consented:
             asked[consent_command(origin)] = None
     if asked:
         say("nothing of it runs yet; see who made it with spade-envs audit, then let it run with:")

@@ -42,8 +42,9 @@ class Bringer:
         *,
         trust_certificate: bool = False,
         dry_run: bool = False,
+        locked: bool = False,
     ) -> None:
-        self._offered, self._store = offered, store
+        self._offered, self._store, self._locked = offered, store, locked
         self._trust_certificate, self._dry_run = trust_certificate, dry_run
         self._settings = trusted.load()
 
@@ -113,6 +114,7 @@ class Bringer:
             signed_key=admitted.signed_key,
             signed_as=plan.source if plan.source != plan.target else None,
             trust_certificate=self._trust_certificate,
+            locked=self._locked,
         )
         make(root)
         files = renamed(checked.manifest, checked.files, plan.target)

@@ -205,6 +205,7 @@ def _from(
             store,
             trust_certificate=options.trust_certificate,
             dry_run=options.dry_run,
+            locked=True,
         )
         for plan, outcome in bringer.bring(fit, progress):
             outcomes.append(_Found(plan, outcome, is_final=outcome.kind != "refused"))

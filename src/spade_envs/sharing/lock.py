@@ -19,6 +19,7 @@ from spade_envs.manifest.canonical import canonical_json, parse_json
 from spade_envs.sharing.remotes.address import Address, Kind, holds_secret
 from spade_envs.sharing.wanted import EVERYTHING, Wanted
 from spade_envs.store import EnvStore
+from spade_envs.store.lookup import check_index
 from spade_envs.store.outside import write_whole
 from spade_envs.store.plays import PlayReader
 from spade_envs.store.trouble import storage_error
@@ -73,6 +74,7 @@ def make_lock(
     Raises:
         NotFound: a ref names nothing in the store.
         ConfigError: nothing is left to lock, or an address holds a secret.
+        Corrupt: a manifest cannot be read, or the index gives it another digest.
     """
     names = {_plain(url): name for name, url in (known or {}).items()}
     used: dict[str, str] = {}
@@ -82,6 +84,7 @@ def make_lock(
         raise ConfigError(f"{store.root} holds nothing to lock; choose other environments")
     locked = []
     for record in found:
+        check_index(store.root, EnvId.parse(record.id), record.digest)
         came = [each for each in origins_of(record.digest) if each.id == record.id]
         # Where this store has it from counts, not where another store of the user's has it from.
         origin = origin_in(store.root, record.id, came) or next(iter(came), None)

@@ -15,6 +15,7 @@ from spade_envs.sharing.plays import fetch_plays
 from spade_envs.sharing.wanted import Wanted
 from spade_envs.store.index import IndexLine
 from spade_envs.trust.incoming import Refused
+from spade_envs.trust.origin import sources_in
 from spade_envs.trust.seen import Offer, judge_offers, seen_digests
 
 NO_PLAYS = "no plays are noted in {}, so a range of success finds nothing: push them with --plays"
@@ -76,9 +77,11 @@ class Planner:
         found = Planned()
         targets = self._targets(found)
         offers = self._offers(targets, found)
-        refused = judge_offers(
-            self.offered.remote.known_as, offers.values(), whole=self.wanted.everything
-        )
+        judged = [each for each in offers.values() if not self._is_named(each)]
+        known_as = self.offered.remote.known_as
+        refused = judge_offers(known_as, judged, there=self.offered.listing.versions)
+        # Whoever names a version means that one, were there newer ones or not.
+        refused |= judge_offers(known_as, filter(self._is_named, offers.values()))
         taken: set[EnvId] = set()
         for source, target in targets.items():
             offer = offers.get(source)
@@ -89,6 +92,9 @@ class Planner:
             elif offer is not None:
                 self._decide(Plan(source, target, offer.digest), offer, taken, found)
         return found
+
+    def _is_named(self, offer: Offer) -> bool:
+        return self.wanted.names(str(offer.env_id), offer.digest)
 
     def _targets(self, found: Planned) -> dict[EnvId, EnvId]:
         """Return what is wanted, with the id that it would have here."""
@@ -153,7 +159,14 @@ class Planner:
         here = self.holdings.ids_of.get(digest, ())
         same = [each for each in here if each == plan.target]
         same += [each for each in here if each.name == plan.target.name]
-        same += [] if self.renaming else here
+        if offer.withdrawn:  # of that name there: others may hold the same content for good reason
+            label = self.offered.remote.label
+            root = self.holdings.root
+            same += [
+                each for each in here if str(source) in sources_in(root, str(each), digest, label)
+            ]
+        elif not self.renaming:
+            same += here
         if same:
             self._held(replace(plan, target=same[0]), offer, found)
         elif offer.withdrawn:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -23,7 +24,7 @@ from spade_envs.sharing.withdrawals import GONE, withdraw_command
 from spade_envs.store import EnvStore
 from spade_envs.store.catalog import render
 from spade_envs.store.files import read_file
-from spade_envs.store.index import encode, line_of
+from spade_envs.store.index import IndexLine, encode, line_of
 from spade_envs.store.layout import (
     CATALOG,
     EXTRAS,
@@ -38,7 +39,7 @@ from spade_envs.store.layout import (
 )
 from spade_envs.store.plays import PlayReader
 from spade_envs.trust.incoming import Refused, check_files
-from spade_envs.trust.seen import Offer, check_rights, note_offers
+from spade_envs.trust.seen import Offer, check_rights, note_offers, seen_digests
 from spade_envs.types import Record
 
 _TRIES = 6
@@ -192,7 +193,9 @@ class _Push:
         burials: list[_Plan] = []
         outcomes: list[Outcome] = []
         taken: set[EnvId] = set()
-        for record in self._chosen(list(holdings.records.values())):
+        chosen = self._chosen(list(holdings.records.values()))
+        self._verify_index(chosen)
+        for record in chosen:
             source = EnvId.parse(record.id)
             if record.id in self._options.withdrawn:
                 record = replace(record, withdrawn="as it is there")
@@ -207,6 +210,27 @@ class _Push:
             else:
                 (plans if decided.record.withdrawn is None else burials).append(decided)
         return plans, burials, outcomes
+
+    def _verify_index(self, records: Sequence[Record]) -> None:
+        """Hold what the remote's index says of these contents to the manifests there.
+
+        Of what was taken from it or given to it before, no file is read.
+        """
+        seen = seen_digests(self._offered.remote.known_as)
+        said = {each for record in records for each in self._there.get(record.digest, ())}
+        with contextlib.suppress(IdError):  # it is told of each later
+            targets = {self._options.renaming.of(EnvId.parse(record.id)) for record in records}
+            said |= targets & self._lines.keys()
+        unknown = sorted(each for each in said if seen.get(str(each)) != self._lines[each].digest)
+        self._offered.fetch_manifests(unknown)
+        for env_id in unknown:
+            line, before = self._offered.line(env_id), self._lines[env_id]
+            if isinstance(line, IndexLine) and line.digest == before.digest:
+                continue
+            self._there[before.digest].remove(env_id)
+            if isinstance(line, IndexLine):
+                self._lines[env_id] = line
+                self._there.setdefault(line.digest, []).append(env_id)
 
     def _chosen(self, records: Sequence[Record]) -> list[Record]:
         wanted, name = self._options.wanted, self._options.renaming.name
@@ -252,10 +276,12 @@ class _Push:
     def _same(self, plan: _Plan) -> EnvId | None:
         """Return where the remote has this content, if that is where it may stay."""
         there = self._there.get(plan.record.digest, [])
+        # What was withdrawn here is no reason to withdraw it under somebody else's name.
+        anywhere = not self._options.renaming and plan.record.withdrawn is None
         for fits in (
             [each for each in there if each == plan.target],
             [each for each in there if each.name == plan.target.name],
-            [] if self._options.renaming else there,
+            there if anywhere else [],
         ):
             if fits:
                 return fits[0]

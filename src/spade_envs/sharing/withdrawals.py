@@ -14,7 +14,7 @@ from spade_envs.sharing.remotes.protocol import LOST
 from spade_envs.store.layout import MAX_TOMBSTONE_BYTES, TOMBSTONE, version_path
 from spade_envs.store.publish import bury
 from spade_envs.store.read import clean_line
-from spade_envs.trust.origin import noted_for, origins_of, public_address
+from spade_envs.trust.origin import public_address, sources_in
 
 GONE = "was withdrawn there"
 
@@ -22,13 +22,13 @@ GONE = "was withdrawn there"
 def follow(root: Path, offered: Offered, plan: Plan, *, dry_run: bool) -> Outcome:
     """Withdraw here what was withdrawn at the remote that it came from; else only tell.
 
-    A version that did not come from there stays as it is: a remote decides about its own.
+    A version that did not come from there, or from another name there, stays as it is: a remote
+    decides about its own.
     """
     source, target = str(plan.source), str(plan.target)
     reason = _reason(offered, plan)
     address = public_address(offered.remote.label)
-    came = [each for each in origins_of(plan.digest) if each.remote == address]
-    if not any(each.id == target for each in noted_for(root, came)):
+    if source not in sources_in(root, target, plan.digest, address):
         command = withdraw_command(root, target, reason)
         note = f"{GONE} ({reason}); if you agree: {command}"
         return Outcome("kept", source, target, plan.digest, note, command)

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import difflib
 import re
+import shlex
 from collections.abc import Iterable
 from pathlib import Path
 
-from spade_envs.errors import IdError, NotFound, Withdrawn
+from spade_envs.errors import Corrupt, IdError, NotFound, Withdrawn
 from spade_envs.ids import EnvId
 from spade_envs.store import index
-from spade_envs.store.layout import scan, versions_of
-from spade_envs.store.read import read_tombstone
+from spade_envs.store.layout import INDEX, scan, versions_of
+from spade_envs.store.read import read_tombstone, read_version
 
 MIN_PREFIX_CHARS = 12
 _HEX = re.compile(rf"(?:sha256:)?([0-9a-f]{{{MIN_PREFIX_CHARS},64}})")
@@ -28,6 +29,7 @@ def find(root: Path, ref: str) -> EnvId:
         NotFound: nothing has this name.
         Withdrawn: every version of this name is withdrawn.
         IdError: `ref` cannot name an environment, or names several.
+        Corrupt: the index gives a digest to a version that has another one.
     """
     digest = _HEX.fullmatch(ref)
     if digest is not None and (ref.startswith("sha256:") or not versions_of(root, ref)):
@@ -59,7 +61,23 @@ def _by_digest(root: Path, start: str, ref: str) -> EnvId:
     if len({line.digest for line in lines}) > 1:
         raise IdError(f"several digests in {root} start with {ref}; write more digits")
     lines.sort(key=lambda line: line.withdrawn is not None)
-    return EnvId.parse(lines[0].id)
+    env_id = EnvId.parse(lines[0].id)
+    check_index(root, env_id, lines[0].digest)
+    return env_id
+
+
+def check_index(root: Path, env_id: EnvId, digest: str) -> None:
+    """Hold what the index calls a version's digest to its manifest.
+
+    Raises:
+        Corrupt: they differ, or the manifest cannot be read.
+        NotFound: there is no manifest.
+    """
+    if read_version(root, env_id).digest != digest:
+        raise Corrupt(
+            f"{root / INDEX} gives {env_id} the digest {digest[:19]}..., and its manifest another "
+            f"one; mend it with: spade-envs reindex --store {shlex.quote(str(root))}"
+        )
 
 
 def _suggest(root: Path, name: str) -> str:

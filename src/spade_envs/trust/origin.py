@@ -41,11 +41,22 @@ class Origin(msgspec.Struct, frozen=True, kw_only=True):
     """The id that was signed, if it was renamed by the pull."""
     trust_certificate: bool = False
     """Whether the user asked not to run the gates again for what allowed signers signed."""
+    locked: bool = False
+    """Whether a lock file chose the name here, and not the user."""
+
+    @property
+    def source(self) -> str:
+        """What the remote calls it."""
+        return self.signed_as or self.id
 
     @property
     def namespace(self) -> str:
-        """Return the owner in the name, `alice` of `spade/alice.maze-v0`; empty without one."""
-        name = EnvId.parse(self.id).name
+        """Return the owner in the name, `alice` of `spade/alice.maze-v0`; empty without one.
+
+        Whoever wrote a lock file can call anything `alice.maze`, so then it is the owner in the
+        name at the remote.
+        """
+        name = EnvId.parse(self.source if self.locked else self.id).name
         return name.partition(".")[0] if "." in name else ""
 
 
@@ -60,6 +71,7 @@ def note_origin(
     signed_key: str = "",
     signed_as: EnvId | None = None,
     trust_certificate: bool = False,
+    locked: bool = False,
 ) -> None:
     """Note that a version comes from elsewhere. Call it before the version is placed.
 
@@ -74,6 +86,7 @@ def note_origin(
         signed_as: what the remote calls it, if it is renamed.
         trust_certificate: do not run the gates again before the first run, if `signed_by` is
             still an allowed signer then.
+        locked: a lock file chose the name.
 
     Raises:
         StoreError: it cannot be noted; then the version must not be placed.
@@ -89,6 +102,7 @@ def note_origin(
         signed_key=signed_key,
         signed_as="" if signed_as is None else str(signed_as),
         trust_certificate=trust_certificate,
+        locked=locked,
     )
     noted = [each for each in origins_of(digest) if each.store == origin.store]
     if [each for each in noted if each.id == origin.id][-1:] != [origin]:
@@ -171,6 +185,20 @@ def noted_for(root: Path, origins: Sequence[Origin]) -> list[Origin]:
         real = os.path.realpath(place)
         here = [each for each in origins if os.path.realpath(each.store) == real]
     return here
+
+
+def sources_in(root: Path, env_id: str, digest: str, remote: str) -> set[str]:
+    """Return what a remote called the version that a store has from it; empty if it has none.
+
+    Args:
+        root: the store.
+        env_id: what the version is called there.
+        digest: of the version.
+        remote: address of the remote.
+    """
+    address = public_address(remote)
+    noted = noted_for(root, [each for each in origins_of(digest) if each.remote == address])
+    return {each.source for each in noted if each.id == env_id}
 
 
 def others_of(origins: Sequence[Origin], but: str) -> list[str]:

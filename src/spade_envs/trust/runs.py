@@ -8,13 +8,17 @@ pull noted as foreign (your own, the starters) is asked nothing.
 from __future__ import annotations
 
 import logging
+import sys
 from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
 
 import msgspec
 
 from spade_envs._version import GATES_VERSION
 from spade_envs.errors import NotTrusted
 from spade_envs.store import EnvStore, open_store, starter_path
+from spade_envs.store.discovery import is_shipped
 from spade_envs.trust import journal
 from spade_envs.trust.consent import plea
 from spade_envs.trust.origin import Origin, origins_of
@@ -69,9 +73,12 @@ def standing(digest: str, settings: Settings | None = None) -> Standing:
 def _is_starter(digest: str) -> bool:
     """Whether the starter store that is shipped has this very content: then it is no stranger."""
     root = starter_path()
-    if root is None:
-        return False
-    return any(record.digest == digest for record in open_store(root).records())
+    return root is not None and digest in _digests(str(root))
+
+
+@lru_cache(maxsize=4)
+def _digests(root: str) -> frozenset[str]:
+    return frozenset(record.digest for record in open_store(Path(root)).records())
 
 
 def is_verified(digest: str) -> bool:
@@ -101,6 +108,8 @@ def source_to_run(store: EnvStore, record: Record) -> EnvSource:
         Corrupt: its bytes are not what was published.
     """
     source = store.source(record)
+    if _is_imported(store.root):
+        return source
     found = standing(record.digest)
     if not found.consented:
         raise NotTrusted(plea(record.id, found.origins, store.root))
@@ -108,6 +117,16 @@ def source_to_run(store: EnvStore, record: Record) -> EnvSource:
         logger.info("%s runs here for the first time: the gates judge it first", record.id)
         certify(store, record)
     return source
+
+
+def _is_imported(root: Path) -> bool:
+    """Whether a store lies in a package that this process has imported, code of its own included.
+
+    Whoever installed it has let it run, wherever else the same environments may come from.
+    """
+    module = sys.modules.get(root.parent.name)
+    file = getattr(module, "__file__", None)
+    return is_shipped(root) and file is not None and Path(file) == root.parent / "__init__.py"
 
 
 def certify(store: EnvStore, record: Record) -> None:

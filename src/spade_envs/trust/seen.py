@@ -37,22 +37,21 @@ class _Seen(msgspec.Struct, frozen=True):
 
 
 def judge_offers(
-    remote: str, offers: Iterable[Offer], *, whole: bool = False
+    remote: str, offers: Iterable[Offer], *, there: Iterable[EnvId] = ()
 ) -> dict[EnvId, Refused]:
     """Return by id which offers take back what the same remote said before, and why.
 
     Args:
         remote: what its past is noted under, `Remote.known_as`.
         offers: what it says now; digests may come from its index, before anything is fetched.
-        whole: the offers are all that the remote has. Then a name whose greatest version is less
-            than it was is refused as well: an older state of the store is offered.
+        there: all versions that the remote lists. An offer of the greatest one of its name is
+            refused as well if that is less than it was: an older state of the store is offered.
     """
     known = _by_id(_place(remote))
     offered = list(offers)
     refused = {offer.env_id: found for offer in offered if (found := _judged(offer, known))}
-    if whole:
-        refused |= _rolled_back(offered, known)
-    return refused
+    back = _rolled_back(there, known)
+    return refused | {each.env_id: back[each.env_id] for each in offered if each.env_id in back}
 
 
 def _judged(offer: Offer, known: dict[str, _Seen]) -> Refused | None:
@@ -82,11 +81,10 @@ def _older(now: str, before: str) -> bool:
     return numbers and int(now) < int(before)
 
 
-def _rolled_back(offered: list[Offer], known: dict[str, _Seen]) -> dict[EnvId, Refused]:
+def _rolled_back(there: Iterable[EnvId], known: dict[str, _Seen]) -> dict[EnvId, Refused]:
     newest: dict[str, int] = {}
-    for offer in offered:
-        version = offer.env_id.version or 0
-        newest[offer.env_id.name] = max(version, newest.get(offer.env_id.name, -1))
+    for each in there:
+        newest[each.name] = max(each.version or 0, newest.get(each.name, -1))
     refused = {}
     for text in known:
         env_id = EnvId.parse(text)

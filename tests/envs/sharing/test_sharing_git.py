@@ -329,15 +329,27 @@ def test_a_dry_run_foretells_that_a_repository_here_cannot_be_written(
 def test_what_git_says_of_rights_is_told_as_it_is(repository, stores, monkeypatch):
     alice, *_ = stores
     add(alice, 1, name="maze")
-    (repository / "hooks/update").write_text("#!/bin/sh\necho 'Permission denied' >&2\nexit 1\n")
-    (repository / "hooks/update").chmod(0o755)
-    with pytest.raises(RemoteError, match=r"Permission denied|hook declined"):
+    git("config", "receive.maxInputSize", "1", cwd=repository)
+    with pytest.raises(RemoteError, match="pack exceeds maximum allowed size"):
         push(str(repository), alice)
     said = b"fatal: detected dubious ownership in repository at '/x'\nTo add\n\nCall it\n"
     error = module.Git(repository, "file:///x").failure("ls-remote", said)
     assert "/x belongs to another user; if you trust them: git config --global" in str(error)
     error = module.Git(repository, "ssh://host/x").failure("ls-remote", said)
     assert "if you trust them" not in str(error)
+
+
+@pytest.mark.parametrize("hook", ["pre-receive", "update", "post-receive", "post-update"])
+def test_hooks_of_a_repository_on_this_machine_do_not_run(repository, stores, tmp_path, hook):
+    alice, bob, _ = stores
+    add(alice, 1, name="maze")
+    place = repository / "hooks" / hook
+    place.parent.mkdir(exist_ok=True)
+    place.write_text(f"#!/bin/sh\ntouch {tmp_path}/ran\n")
+    place.chmod(0o755)
+    assert push(str(repository), alice).of("new")
+    assert pull(str(repository), bob).of("new")
+    assert not (tmp_path / "ran").exists()
 
 
 def test_a_repository_needs_a_place(stores):

@@ -18,6 +18,7 @@ from envs.store.kit import add, source_of
 from spade_envs.cli.main import cli, exit_code
 from spade_envs.errors import Corrupt, StorageError
 from spade_envs.memory import open_memory
+from spade_envs.sharing import make_lock
 from spade_envs.store import EnvStore, index, open_store, starter_path
 from spade_envs.store.files import now_ns
 
@@ -222,3 +223,17 @@ def test_versions_that_lie_in_no_folder_are_called_so_by_list_and_verify(kind, t
     place.unlink()
     moved.rename(place)
     assert (len(store.records()), store.verify()) == (1, [])
+
+
+def test_a_digest_that_only_the_index_gives_is_not_believed(tmp_path):
+    store = open_store(tmp_path / "store", create=True)
+    first, second = add(store, 1, name="maze"), add(store, 2, name="chess")
+    index_file = store.root / "index.jsonl"
+    text = index_file.read_text().replace(first.digest, "#").replace(second.digest, first.digest)
+    index_file.write_text(text.replace("#", second.digest))
+    for act in (lambda: store.get(first.digest), lambda: make_lock(store)):
+        with pytest.raises(Corrupt, match="and its manifest another one; mend it with: spade-envs"):
+            act()
+    store.reindex()
+    assert store.get(first.digest).id == "spade/maze-v0"
+    assert {each.digest for each in make_lock(store).environments} == {first.digest, second.digest}

@@ -153,7 +153,7 @@ def take(remote: Fake, store: EnvStore) -> list[str]:
             )
         )
         taken[env_id] = found
-    judged = judge_offers(remote.label, offers, whole=True)
+    judged = judge_offers(remote.label, offers, there=[each.env_id for each in offers])
     for env_id, refused in judged.items():
         told.append(str(refused))
         quarantine(store.root, refused, taken.pop(env_id).files)
