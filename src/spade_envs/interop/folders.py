@@ -207,6 +207,8 @@ def _of_row(folder: Path, line: bytes) -> _Listed | None:
     if not isinstance(name, str) or not name:
         raise _BadLineError(f"this line names no file; give one of {', '.join(_FILE_KEYS)}")
     path = PurePosixPath(_text(name.encode("utf-8", "surrogatepass")))
+    if path.is_absolute() or ".." in path.parts:
+        raise _BadLineError("this line names a file outside the pool")
     if path.suffix != ".py":
         return None
     checksum = row.get("sha256")
@@ -223,7 +225,7 @@ def _of_row(folder: Path, line: bytes) -> _Listed | None:
 def _nested(folder: Path, path: PurePosixPath) -> str:
     """Return where a row's file lies if that is a folder of `games`; empty if it is not."""
     parts = path.parts if path.parts[0] == _GAMES else (_GAMES, *path.parts)
-    usable = len(parts) == _DEPTH + 1 and ".." not in parts and not path.is_absolute()
+    usable = len(parts) == _DEPTH + 1
     return "/".join(parts) if usable and os.path.lexists(folder.joinpath(*parts)) else ""
 
 

@@ -160,6 +160,8 @@ def read_lock(path: Path) -> Lock:
                 "Run: pip install -U spade-envs"
             )
         lock = msgspec.convert(raw, Lock)
+        if lock.format < LOCK_FORMAT:
+            raise ConfigError(f"{path} is no lock file: there is no format {lock.format}")
     except FileNotFoundError:
         raise ConfigError(f"{path} is not there; make it with: spade-envs lock") from None
     except (Corrupt, msgspec.ValidationError) as error:

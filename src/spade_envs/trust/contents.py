@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 
 from spade_envs._version import GATES_VERSION
@@ -64,12 +65,19 @@ def _require_canonical(data: bytes, name: str) -> None:
         raise Corrupt(f"{name} is not canonical JSON, as every writer of a store gives it")
 
 
+_BLANK = re.compile(
+    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180d\u2800\u3164\uffa0]"
+    "|(?<![^\\x00-\\x7f])(?<![0-9#*])[\ufe00-\ufe0f\U000e0100-\U000e01ef]"
+)
+"""Fillers and blanks that count as printable, and variants of no character that has any."""
+
+
 def flaw_of(version: Checked) -> str:
     """Return what people could be misled with in a version; empty if nothing is."""
     manifest = version.manifest
     for key in ("title", "summary", "licence"):
         text = getattr(manifest, key)
-        if text != clean_line(text):
+        if text != clean_line(text) or _BLANK.search(text):
             return f"has a {key} with characters that cannot be seen, or spaces out of place"
     if (card := version.files.get(CARD)) is not None:
         try:

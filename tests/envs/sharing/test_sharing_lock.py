@@ -161,6 +161,8 @@ GOOD = {
     ("change", "why"),
     [
         ({"format": 2}, "pip install -U"),
+        ({"format": 0}, "there is no format 0"),
+        ({"format": -1}, "there is no format -1"),
         ({"more": 1}, "unknown field"),
         ({"remotes": {"r0": "ext::sh -c touch% x"}}, "no address of a remote"),
         ({"remotes": {"r0": "-x"}}, "hyphen"),

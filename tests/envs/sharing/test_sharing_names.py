@@ -3,6 +3,7 @@
 import errno
 import json
 import os
+import subprocess
 
 import pytest
 from click.testing import CliRunner
@@ -106,6 +107,9 @@ def test_a_selection_takes_owners_names_versions_and_digests(stores):
         ("/shared/a%20b.git", Kind.GIT, "file:///shared/a%2520b.git", ""),
         ("file:///shared/a%2520b.git", Kind.GIT, "file:///shared/a%2520b.git", ""),
         ("HTTPS://host/team", Kind.GIT, "https://host/team", ""),
+        ("https://host/team#feature+x", Kind.GIT, "https://host/team", "feature+x"),
+        ("https://host/team#\u00fc/1=2", Kind.GIT, "https://host/team", "\u00fc/1=2"),
+        ("https://host/team#refs/heads/x", Kind.GIT, "https://host/team", "refs/heads/x"),
     ],
 )
 def test_an_address_means_one_kind_of_remote(text, kind, url, revision):
@@ -132,6 +136,11 @@ def test_an_address_means_one_kind_of_remote(text, kind, url, revision):
         "simplecache::s3://bucket/x",
         "https://host/x#--force",
         "https://host/x#a..b",
+        "https://host/x#a@{1}",
+        "https://host/x#a^b",
+        "https://host/x#HEAD",
+        "https://host/x#refs/pull/7/head",
+        "hf://datasets/team/envs@refs/pr/1",
         "hf://team/envs",
         "hf://datasets/../envs",
         "https://host/x\nproxy",
@@ -313,6 +322,14 @@ def test_remotes_have_names_that_belong_to_the_user(tmp_path, monkeypatch):
     assert remove_remote("team") == "git@host:team/envs.git#dev"
     with pytest.raises(NotFound, match="disk"):
         remove_remote("team")
+
+
+def test_a_repository_with_a_number_sign_in_its_path_is_told_how_to_be_written(tmp_path):
+    subprocess.run(["git", "init", "--quiet", "--bare", tmp_path / "a#b.git"], check=True)
+    with pytest.raises(ConfigError, match=r"write git.file://.*/a%23b.git") as caught:
+        Address.read(f"{tmp_path}/a#b.git")
+    told = str(caught.value).rpartition(" ")[2]
+    assert Address.read(told).url == f"file://{tmp_path}/a%23b.git"
 
 
 @pytest.mark.parametrize("scheme", ["dir", "filecache"])

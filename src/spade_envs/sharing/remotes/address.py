@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from urllib.parse import SplitResult, unquote, urlsplit
+from urllib.parse import SplitResult, quote, unquote, urlsplit
 
 from spade_envs.errors import ConfigError
 from spade_envs.store.read import clean_line
@@ -18,7 +18,7 @@ _SCP = re.compile(r"(?:[A-Za-z0-9_][A-Za-z0-9_.-]*@)?[A-Za-z0-9][A-Za-z0-9.-]*:(
 _HUB = re.compile(
     r"hf://datasets/([A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*?)(?:@(\w[\w./-]*))?/?", re.ASCII
 )
-_REVISION = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_./-]{0,199}")
+_REVISION = re.compile(r"[\w+=][\w./+=,%@-]{0,199}")
 _GIT_SCHEMES = frozenset({"git", "ssh", "http", "https", "file"})
 _IPV6 = re.compile(r"(?<=[/@])\[[0-9A-Fa-f:.]+\](?=[:/])")
 _LOGINS = frozenset({"s3", "s3a", "gs", "gcs"})
@@ -184,7 +184,7 @@ def _git(text: str) -> Address:
 
 
 def _checked(revision: str) -> str:
-    if revision and (not _REVISION.fullmatch(revision) or ".." in revision):
+    if revision and (not _REVISION.fullmatch(revision) or ".." in revision or revision == "HEAD"):
         raise ConfigError(f"{revision[:80]!r} is no branch, tag or commit; write URL#main")
     return _not_proposed(revision)
 
@@ -198,12 +198,21 @@ def _repository(path: str, revision: str) -> Address:
 
 
 def _local(plain: str, mark: str, revision: str) -> Address:
+    whole = Path(os.path.expanduser(f"{plain}{mark}{revision}"))
+    if mark and _is_bare(whole):
+        name = quote(str(whole.absolute()))
+        raise ConfigError(
+            f"{whole} is a git repository with a # in its path; write git+file://{name}"
+        )
     path = Path(os.path.expanduser(plain))
-    # Asked of `os.path`, to which what may not be entered is not there.
-    bare = os.path.isfile(path / "HEAD") and os.path.isdir(path / "objects")
-    if bare or (path.suffix == ".git" and not os.path.lexists(path / "ENVSTORE.json")):
+    if _is_bare(path) or (path.suffix == ".git" and not os.path.lexists(path / "ENVSTORE.json")):
         return _repository(plain, revision)
     return Address(Kind.FOLDER, _absolute(f"{plain}{mark}{revision}"))
+
+
+def _is_bare(path: Path) -> bool:
+    # Asked of `os.path`, to which what may not be entered is not there.
+    return os.path.isfile(path / "HEAD") and os.path.isdir(path / "objects")
 
 
 def path_of(url: str) -> str:
