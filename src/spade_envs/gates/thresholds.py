@@ -89,7 +89,7 @@ a careless grader (L0.4)."""
 
 LASTING_JUMPS = (40, 100, 1000, 1_000_000, -2_000_000_000)
 """By how much a counter that outlives episodes is set forward, one after the other (L1.8)."""
-LIVES, LASTING_LIVES = (500, 0.06), (12_000, 0.75)
+LIVES, LASTING_LIVES = (300, 0.03), (12_000, 0.75)
 """Rounds, of some two episodes each, and most seconds that the lowest and the highest level are
 played on for (L1.8): as a rule, and where something is seen to outlive its episodes."""
 
