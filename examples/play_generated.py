@@ -24,5 +24,7 @@ for name, policy in {
     print(f"\n{record.id}, hardest level, {name} policy\n{episode.first_observation}")
     for turn in episode.turns[:4]:
         print(f"> {turn.action!r}\n{turn.observation}")
+    if len(episode.turns) > 4:
+        print(f"... {len(episode.turns) - 4} more turns")
     print(f"return {episode.total_reward:g}, success {episode.success}")
 env.close()
