@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 
 from spade_envs.errors import ConfigError, IdError
@@ -79,7 +79,7 @@ class Planner:
         offers = self._offers(targets, found)
         judged = [each for each in offers.values() if not self._is_named(each)]
         known_as = self.offered.remote.known_as
-        refused = judge_offers(known_as, judged, there=self.offered.listing.versions)
+        refused = judge_offers(known_as, judged, there=self._there(offers))
         # Whoever names a version means that one, were there newer ones or not.
         refused |= judge_offers(known_as, filter(self._is_named, offers.values()))
         taken: set[EnvId] = set()
@@ -92,6 +92,16 @@ class Planner:
             elif offer is not None:
                 self._decide(Plan(source, target, offer.digest), offer, taken, found)
         return found
+
+    def _there(self, offers: Collection[EnvId]) -> list[EnvId]:
+        """Return the versions that count as there: not those that cannot be read any more."""
+        seen, names = seen_digests(self.offered.remote.known_as), {each.name for each in offers}
+        there = self.offered.listing.versions
+        doubtful = [each for each in there
+                    if each.name in names and each not in offers and str(each) in seen]  # fmt: skip
+        self.offered.fetch_manifests(doubtful)
+        gone = {each for each in doubtful if isinstance(self.offered.line(each), str)}
+        return [each for each in there if each not in gone]
 
     def _is_named(self, offer: Offer) -> bool:
         return self.wanted.names(str(offer.env_id), offer.digest)
@@ -167,7 +177,13 @@ class Planner:
             ]
         elif not self.renaming:
             same += here
-        if same:
+        used = [
+            each for each in dict.fromkeys(same) if self.holdings.records[each].withdrawn is None
+        ]
+        if offer.withdrawn and used:
+            found.held.append(offer)
+            found.withdrawn += [replace(plan, target=each) for each in used]
+        elif same:
             self._held(replace(plan, target=same[0]), offer, found)
         elif offer.withdrawn:
             found.held.append(offer)  # noted, so that it is not taken when it is offered again
@@ -196,9 +212,6 @@ class Planner:
 
     def _held(self, plan: Plan, offer: Offer, found: Planned) -> None:
         found.held.append(offer)
-        if offer.withdrawn and self.holdings.records[plan.target].withdrawn is None:
-            found.withdrawn.append(plan)
-            return
         text, place = str(plan.source), str(plan.target)
         if plan.target != self.renaming.of(plan.source):
             note = f"is here as {plan.target}"

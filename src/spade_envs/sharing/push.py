@@ -37,6 +37,7 @@ from spade_envs.store.layout import (
     marker,
     version_path,
 )
+from spade_envs.store.lookup import check_index
 from spade_envs.store.plays import PlayReader
 from spade_envs.trust.incoming import Refused, check_files
 from spade_envs.trust.seen import Offer, check_rights, note_offers, seen_digests
@@ -81,6 +82,7 @@ def push(
     Raises:
         RemoteError: the remote cannot be reached, or refuses; what was placed so far stays.
         NotFound: a ref names nothing in the store.
+        Corrupt: the store's own index gives a version another digest than its manifest.
         ConfigError: the address or an option cannot be used, or the place holds something else.
     """
     with open_remote(url) as remote:
@@ -245,6 +247,8 @@ class _Push:
     def _decide(self, plan: _Plan, holdings: Holdings, taken: set[EnvId]) -> _Plan | Outcome:
         record, text = plan.record, str(plan.source)
         same = self._same(plan)
+        if same is not None:
+            check_index(self._store.root, plan.source, record.digest)
         if record.withdrawn is not None:
             if same is not None and self._lines[same].withdrawn is None:
                 return replace(plan, target=same)

@@ -65,9 +65,10 @@ def _require_canonical(data: bytes, name: str) -> None:
         raise Corrupt(f"{name} is not canonical JSON, as every writer of a store gives it")
 
 
+_VARIANTS = "[\ufe00-\ufe0f\U000e0100-\U000e01ef]"
 _BLANK = re.compile(
     "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180d\u2800\u3164\uffa0]"
-    "|(?<![^\\x00-\\x7f])(?<![0-9#*])[\ufe00-\ufe0f\U000e0100-\U000e01ef]"
+    f"|(?<![^\\x00-\\x7f])(?<![0-9#*]){_VARIANTS}|{_VARIANTS}{{2}}"
 )
 """Fillers and blanks that count as printable, and variants of no character that has any."""
 

@@ -93,3 +93,22 @@ def test_an_older_state_is_refused_in_part_too(stores, tmp_path):
         assert (told.kind, "an older state" in told.note) == ("refused", True)
     named = PullOptions(wanted=Wanted(refs=("alice/maze@0",)))
     assert pull(str(place), carol, named).of("new")
+
+
+def test_a_version_that_cannot_be_read_any_more_is_not_there(stores, tmp_path):
+    alice, bob, carol = stores
+    add(alice, 1, name="maze")
+    add(alice, 2, name="maze")
+    place = tmp_path / "team"
+    push(str(place), alice)
+    pull(str(place), bob)
+    (place / "envs/maze/v1/manifest.json").write_text("{}")
+    open_store(place).reindex()
+    for refs in ((), ("maze",), ("maze@0",)):
+        found = pull(str(place), carol, PullOptions(wanted=Wanted(refs=refs)))
+        told = {each.id: each for each in found.outcomes}
+        if refs == ("maze@0",):
+            assert told["spade/maze-v0"].kind == "new"
+        elif "spade/maze-v0" in told:
+            assert "an older state" in told["spade/maze-v0"].note
+        assert len(carol.records()) == (refs == ("maze@0",))

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from envs.store.kit import add
+from spade_envs.errors import Corrupt
 from spade_envs.sharing import Wanted, pull, push
 from spade_envs.sharing.names import Renaming
 from spade_envs.sharing.pull import PullOptions
@@ -82,3 +83,28 @@ def test_an_index_that_lies_withdraws_and_hides_nothing(stores, team, tmp_path, 
     open_store(Path(team)).reindex()
     fresh = open_store(tmp_path / "fresh", create=True)
     assert {each.kind for each in pull(team, fresh).outcomes} == {"new", "withdrawn"}
+
+
+def test_every_copy_of_a_name_follows(stores, team):
+    alice, bob, _ = stores
+    add(alice, 1, name="maze")
+    push(team, alice)
+    pull(team, bob)
+    pull(team, bob, PullOptions(renaming=Renaming(namespace="al")))
+    open_store(Path(team)).withdraw("maze", "it leaks")
+    pull(team, bob)
+    assert withdrawn(bob) == {"spade/al.maze-v0": True, "spade/maze-v0": True}
+
+
+def test_an_own_index_that_lies_ends_a_push(stores, team):
+    alice, bob, _ = stores
+    add(bob, 1, name="maze")
+    push(team, bob)
+    add(alice, 2, name="mine")
+    digest = alice.records()[0].digest
+    index = alice.root / "index.jsonl"
+    index.write_text(index.read_text().replace(digest, bob.records()[0].digest))
+    with pytest.raises(Corrupt, match="mend it with: spade-envs reindex"):
+        push(team, alice)
+    alice.reindex()
+    assert push(team, alice).of("new")

@@ -223,8 +223,7 @@ class GitRemote:
                     "so that whoever may propose changes could have made it; name a branch or tag"
                 )
         finally:
-            for ref in self._git.words("for-each-ref", "--format=%(refname)", *mine):
-                self._git.run("update-ref", "-d", ref, check=False)
+            self._git.delete_refs(self._git.words("for-each-ref", "--format=%(refname)", *mine))
 
     # Writing
 

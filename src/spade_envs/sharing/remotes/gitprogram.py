@@ -211,6 +211,16 @@ class Git:
             raise self.failure(arguments[0], said)
         return b"".join(parts).split(b"\0")[:-1][:most]
 
+    def delete_refs(self, refs: Sequence[str]) -> None:
+        """Delete refs of our own, all in one go."""
+        subprocess.run(
+            self.command("update-ref", "--stdin"),
+            env=self.environment(),
+            input="".join(f"delete {ref}\n" for ref in refs).encode(),
+            capture_output=True,
+            check=False,
+        )
+
     def words(self, *arguments: str) -> Sequence[str]:
         """Return the lines that git answered."""
         return self.run(*arguments).stdout.decode("utf-8", "replace").splitlines()
