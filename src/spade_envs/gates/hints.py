@@ -7,7 +7,7 @@ import unicodedata
 from collections.abc import Mapping, Sequence
 
 from spade_envs.api.calls import call, parse_calls
-from spade_envs.gates.disguise import spellings, spelt, squeezed
+from spade_envs.gates.disguise import shows, spellings, spelt, squeezed
 from spade_envs.gates.fields import values_in
 from spade_envs.gates.finding import NO_REFERENCE, Finding, failed, passed, skipped, warned
 from spade_envs.gates.lane import Job
@@ -58,7 +58,7 @@ def hint_withholds_answer(subject: Subject) -> Finding:
                 place, how, seeds = found
                 seed = seeds[0]
                 return failed(
-                    f"the hint holds {name} {how} {_name(place)} for {len(seeds)} of "
+                    f"the hint holds {name} {how or 'as it is'} {_name(place)} for {len(seeds)} of "
                     f"{len(secret)} seeds at level {level}; tell the way, not the answer",
                     level=level, seed=seed, hint=clip(hints[seed]), answer=clip(secret[seed]),
                 )  # fmt: skip
@@ -102,7 +102,7 @@ def _stands(
         if missed > len(seeds) - needed and not found:
             return None
         for how, pattern in spellings(secret[seed], squeezed(hints[seed])).items():
-            if how and re.search(pattern, shown.get(seed, ""), re.IGNORECASE):
+            if how and shows(shown.get(seed, ""), secret[seed], how):
                 continue
             for place in _places(hints[seed], pattern):
                 found.setdefault((place, how), []).append(seed)

@@ -68,6 +68,7 @@ def outlasting(subject: Subject) -> Finding | None:
 def _changed(subject: Subject) -> list[str] | None:
     """Return the places that differ between two resets with the same seed, play in between.
 
+    The same other episode precedes both, so that what is kept of the last one alone is the same.
     None says that none differ among those that could be looked at, which were not all.
     """
     lane, level = subject.plain, subject.levels[-1]
@@ -78,18 +79,28 @@ def _changed(subject: Subject) -> list[str] | None:
         return []
     seen: list[dict[str, str]] = []
     whole = True
-    # Another seed too, since a set of seen seeds grows by new ones alone.
-    for of, actions in ((seed, played), (subject.seeds[1], PLAIN), (seed, ())):
+    # Nobody has played these here, since a set of seen tasks grows by new ones alone, or even by
+    # those alone that are won. To ask for a solution begins its task.
+    one, two, new = subject.unplayed_seeds(3)
+    won = subject.sample_scripts(level, two)[-1]
+    for of, actions in (
+        (seed, played), (one, PLAIN),
+        (seed, played), (two, won), (new, played), (one, PLAIN),
+        (seed, ()),
+    ):  # fmt: skip
+        if of == new and not isinstance(made := lane.take(level), Fault):
+            lane.give(level, made, keep=False)  # objects may be counted, too
         live = lane.reset(taken, Job(level, of, script(actions)))
         found: Json | Fault = {}
-        if actions is not PLAIN and not live.over:
+        if of == seed and not live.over:
             found = lane.worker.probe(live.instance, "lasting", {})
         lane.play([live])
         lane.note(live.trace())
         whole = whole and isinstance(found, dict) and MORE not in found
-        seen.append(found if isinstance(found, dict) else {})
+        if of == seed:
+            seen.append(found if isinstance(found, dict) else {})
     lane.give(level, taken, keep=not live.over)
-    first, last = seen[0], seen[-1]
+    _, first, last = seen
     # An entry of a container (behind a zero character) that is new does not count up.
     changed = [
         place
@@ -120,7 +131,7 @@ def _later(subject: Subject, lane: Lane, changed: list[str]) -> tuple[dict[str, 
         if not _probed(lane, Job(levels[-1], seed, script(())), "advance", moved):
             break
         if difference := _different(subject, lane, bases[levels[-1]]):
-            return difference, f"grown by {by}, which playing makes it do"
+            return difference, f"{'grown' if by > 0 else 'counted down'} by {abs(by):,}"
     return {}, ""
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from spade_envs.api.tool_env import same_answer
 from spade_envs.gates.copying import copied_piece
-from spade_envs.gates.disguise import spellings, squeezed
+from spade_envs.gates.disguise import shows, spellings, squeezed
 from spade_envs.gates.fields import Field, fields_of
 from spade_envs.gates.finding import Finding, failed, passed, warned
 from spade_envs.gates.lane import Job
@@ -269,19 +269,22 @@ def _tainted_by(
     needed = max(MIN_LEAK_SEEDS, LEAK_SHARE * len(answers))
     places: dict[tuple[str, str, str], dict[int, str]] = {}
     texts: dict[str, str] = {}
+    tasks = {seed: str(found) for seed, channel, found in seen if channel == _TASK}
     for seed, channel, found in seen:
         for mark, how in sorted(_marks(found, answers[seed])) if seed in answers else ():
+            if how and channel != _TASK and shows(tasks.get(seed, ""), answers[seed], how):
+                continue  # it says what the task said
             places.setdefault((channel, mark, how), {})[seed] = answers[seed]
             if isinstance(found, str):
                 texts[channel] = found
     warning: Finding | None = None
-    task = next((found for _, channel, found in seen if channel == _TASK), "")
+    task = next(iter(tasks.values()), "")
     in_task = any(channel == _TASK for channel, _, _ in places)
     for (channel, mark, how), hits in places.items():
         if len(hits) < needed or len(set(hits.values())) < MIN_LEAK_ANSWERS:
             continue
-        shown = texts.get(channel, "") if channel != _REPLY else str(task)
-        if shown and how and _TRANSFORMS[how].search(shown):
+        shown = texts.get(channel, "") if channel != _REPLY else task
+        if shown and how and _TRANSFORMS.get(how, _ODD_BASE).search(shown):
             continue  # to write it so, or to read it, may be the task itself
         if channel == _RESULT and (how or not _GIVEN_AWAY.search(mark)):
             continue  # tools are there to show what the answer is made of
@@ -302,6 +305,7 @@ def _tainted_by(
     return warning
 
 
+_CONVERTS = r"convert|decod|encod|\bbase\b|radix"
 _TRANSFORMS = {
     how: re.compile(words, re.IGNORECASE)
     for how, words in {
@@ -311,9 +315,10 @@ _TRANSFORMS = {
         "in base64": r"base ?64|decod|encod",
         "in base32": r"base ?32|decod|encod",
         "in hexadecimal": r"\bhex|decod|encod|bytes?\b|ascii",
-        "in binary digits": r"\bbinary|\bbits?\b|base (?:2|two)\b|convert|decod|encod",
-        "in octal digits": r"\boctal|base (?:8|eight)\b|convert|decod|encod",
-        "in hexadecimal digits": r"\bhex|base (?:16|sixteen)\b|convert|decod|encod",
+        "in binary digits": rf"\bbinary|\bbits?\b|base[ -]?(?:2|two)\b|{_CONVERTS}",
+        "in octal digits": rf"\boctal|base[ -]?(?:8|eight)\b|{_CONVERTS}",
+        "in hexadecimal digits": rf"\bhex|base[ -]?(?:16|sixteen)\b|{_CONVERTS}",
+        "with leading zeros": r"\bzeros?\b|\bpad|digit|width|format",
         "in groups of digits": r"digit|group|comma|separat|thousand|join|numeral",
         "in scientific notation": r"scientific|notation|exponent|power|float|decimal",
         "in thousands": r"\bwords?\b|spell|written|numeral|thousand",
@@ -323,6 +328,7 @@ _TRANSFORMS = {
     }.items()
 }
 """Words of a task in which a disguise is nothing unusual."""
+_ODD_BASE = re.compile(rf"\bbase|{_CONVERTS}", re.IGNORECASE)
 _TELLTALE = re.compile(
     r"debug|answer|solution|secret|target|internal|expect|hidden|gold|truth|trace|ref|hash|sig|"
     r"seed|build|key|token|check|note|log|\bid\b|meta",

@@ -34,6 +34,7 @@ MOST_SHOWN = 8
 REPLAYS = 4
 SMALL_SEEDS, SMALL_EVERY = 100, 4
 OTHER_SEEDS = 1000
+UNPLAYED_SEEDS = 10_000
 """Distance of further seeds from the first ones."""
 DRAWN_SEEDS = 1 << 31
 GOLDEN_STEP = 1_327_217_885
@@ -105,6 +106,10 @@ class Subject:
     def other_seeds(self, count: int) -> list[int]:
         """Return `count` further seeds."""
         return self._seeds(OTHER_SEEDS, count)
+
+    def unplayed_seeds(self, count: int) -> list[int]:
+        """Return `count` seeds that no other check plays."""
+        return self._seeds(UNPLAYED_SEEDS, count)
 
     def _seeds(self, offset: int, count: int) -> list[int]:
         small = self._first_seed % SMALL_SEEDS + offset

@@ -90,14 +90,17 @@ class Pool:
                 self.plant(item)
             return
         core = str(value).casefold().strip()
-        parts = [part for part in _PARTS.findall(core) if len(part) >= MIN_PLANTED]
-        self.planted.update(part for part in (core, *parts) if part and not self.holds(part))
+        parts = [core, *_PARTS.findall(core)]
+        self.planted |= {
+            part for part in parts if len(part) >= MIN_PLANTED and not self.holds(part)
+        }
 
     def read(self, text: str) -> None:
         """Take in what a text shows: JSON by its keys, else quoted phrases, words, numbers."""
         shown = text.casefold()
         for core in sorted(self.planted, key=len, reverse=True):
-            shown = shown.replace(core, " ")
+            # A longer id that begins with it is none of what was said.
+            shown = re.sub(rf"(?<!\w)(?<!\w[-./]){re.escape(core)}(?!\w|[-./]\w)", " ", shown)
         self.shown.append(shown)
         try:
             self.note("", json.loads(text))
@@ -144,6 +147,11 @@ class Pool:
         """Whether a text was shown, without regard to case."""
         core = text.casefold()
         return any(core in shown for shown in self.shown)
+
+    def holds_word(self, text: str) -> bool:
+        """Whether a text was shown as a word of its own."""
+        word = re.compile(rf"(?<!\w){re.escape(text.casefold())}(?!\w)")
+        return any(word.search(shown) for shown in self.shown)
 
 
 def _singular(name: str) -> str:

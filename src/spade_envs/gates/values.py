@@ -181,10 +181,23 @@ def _known(pool: Pool, name: str, value: str) -> bool:
     """Whether a value was shown, or may be put together or computed from what was."""
     if not value.strip() or pool.holds(value):
         return True
-    is_number = re.fullmatch(r"-?\d+(\.\d+)?", value) is not None
-    if is_number and (_ID.search(name) is None or len(value) < MIN_CODE_DIGITS or "." in value):
-        return True
-    return all(_shown(pool, piece) for piece in _PIECE.findall(value))
+    is_id = _ID.search(name) is not None
+    if re.fullmatch(r"-?\d+(\.\d+)?", value):
+        return not is_id or "." in value or _computable(pool, value)
+    pieces = _PIECE.findall(value)
+    unseen = sum(len(piece) for piece in pieces if not pool.holds(piece))
+    if is_id and unseen >= MIN_CODE_DIGITS and not _DATE.fullmatch(value):
+        return False  # an id of short pieces is as little to be guessed as one of a long piece
+    return all(_shown(pool, piece) for piece in pieces)
+
+
+_DATE = re.compile(r"\d{1,4}(?:[-/.:T ]\d{1,2}){1,5}")
+
+
+def _computable(pool: Pool, digits: str) -> bool:
+    """Whether a number may be a small count, or the next or last one of those shown."""
+    near = (str(int(digits) + by) for by in (-1, 1))
+    return len(digits) < MIN_WORD_CHARS or any(pool.holds_word(number) for number in near)
 
 
 def _shown(pool: Pool, piece: str) -> bool:

@@ -30,6 +30,8 @@ from spade_envs.sandbox.reach import GENERATORS, LRU, SEQUENCES, Place, base_of
 
 MAX_GROWN = 100_000
 MAX_COUNTERS = 10
+FAR = 1_000_000_007
+"""Distance of a made-up number from one that is in use."""
 MAX_MISSES = 10_000
 SOLVED_EVERY = 8
 """Solutions may take longer than all the rest, so they are asked for now and then."""
@@ -157,7 +159,7 @@ def _advance(place: Place, changed: set[str], by: int) -> bool:
     elif base in (list, deque):
         _lengthen(base, value, name, changed, by)
     elif base is set:
-        set.update(value, (f"\0{index}" for index in range(_more(by))))
+        set.update(value, _likes(value, _more(by)))
     elif base is bytearray and f"{name}\0length" in changed:
         bytearray.extend(value, bytearray(_more(by)))
     elif base is array.array:
@@ -184,8 +186,25 @@ def _grow(value: dict[Any, Any], name: str, changed: set[str], by: int) -> None:
                 dict.__setitem__(value, key, after)
     if items and f"{name}\0length" in changed:
         filler = items[0][1]
-        for index in range(_more(by)):
-            dict.__setitem__(value, f"\0{index}", filler)
+        for key in _likes(dict(items), _more(by)):
+            dict.__setitem__(value, key, filler)
+
+
+def _likes(keys: Iterable[Any], count: int) -> list[Any]:
+    """Return new keys of the same kind as one that is there, since code may count its own alone."""
+    like = next((key for key in keys if reach.atom(key) or reach.flat(key)), "")
+    return [_another(like, index + 1) for index in range(count)]
+
+
+def _another(key: Any, by: int) -> Any:
+    """Return a key that differs from the given one, of the same kind if that has others."""
+    if reach.exactly(key, (int, float)):
+        return key + FAR + by
+    if type(key) is tuple and key:
+        return (*key[:-1], _another(key[-1], by))
+    if type(key) is frozenset:
+        return key | {f"\0{by}"}
+    return f"{key}\0{by}" if type(key) is str else f"\0{by}"
 
 
 def _lengthen(base: Any, value: Any, name: str, changed: set[str], by: int) -> None:
@@ -214,7 +233,7 @@ def _later(value: Any, by: int) -> Any:
         ]
         return (*head, *value[MAX_COUNTERS:])
     if kind is frozenset:
-        return value | {f"\0{index}" for index in range(more)}
+        return value | set(_likes(value, more))
     if base_of(value, (np.integer, np.floating)) and reach.opaque(kind):
         return _numpy_later(value, kind, by)
     if reach.kind_name(kind) in ("fractions.Fraction", "decimal.Decimal") and reach.opaque(kind):

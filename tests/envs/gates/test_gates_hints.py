@@ -30,7 +30,10 @@ SAYS = {
     "in octal digits": f'f"In octal it is 0o{{{_SUM}:o}}."',
     "in hexadecimal digits": f'f"In hexadecimal it is {{{_SUM}:x}}."',
     "in groups of digits": f'f"It comes to {{{_SUM}:,}} in the end."',
-    "in groups of digits (zeros)": f'f"It comes to {{{_SUM}:012d}} in the end."',
+    "with leading zeros": f'f"It comes to {{{_SUM}:012d}} in the end."',
+    "in base 7 digits": f'f"In sevens it is {{_sevens({_SUM})}}."',
+    "in binary digits (grouped)": f'f"In binary it is {{{_SUM}:_b}}."',
+    "in groups of digits (times a power)": f'f"It is {{({_SUM}) / 100:.2f}} x 10^2 in the end."',
     "in scientific notation": f'f"It comes to {{{_SUM}:.8e}} in the end."',
     "in thousands": f'f"It has {{({_SUM}) // 1000}} thousand and {{({_SUM}) % 1000}}."',
     "as it is, in wide digits": f'"It is " + "".join(chr(0xFF10 + int(c)) for c in str({_SUM}))',
@@ -44,9 +47,17 @@ PLAIN = (
 """Those that are (at the lowest level) the plain answer."""
 
 
+_SEVENS = """
+
+def _sevens(number):
+    return f"{_sevens(number // 7)}{number % 7}" if number >= 7 else str(number)
+
+"""
+
+
 @pytest.mark.parametrize("name", SAYS)
 def test_a_hint_that_says_the_answer_fails(name):
-    finding = judge(f"import base64\n{sums(SAYS[name])}", hint_withholds_answer)
+    finding = judge(f"import base64\n{_SEVENS}{sums(SAYS[name])}", hint_withholds_answer)
     assert finding.outcome == "fail"
     assert "the hint holds the answer" in finding.message
     expected = {"digit by digit": "letter by letter"}.get(name, name.partition(" (")[0])
@@ -59,6 +70,19 @@ def test_a_hint_may_repeat_what_the_task_shows_in_another_base():
     binary = SUMS.replace(asked, f'f"Write {{{_SUM}:b}} in decimal. Reply with the number."')
     code = binary.replace(_HINT, f'return f"Add the places of {{{_SUM}:b}} that hold a one."')
     assert judge(code, hint_withholds_answer).outcome == "pass"
+
+
+def test_a_hint_may_write_the_bits_of_the_task_in_a_row():
+    asked = 'f"What is {self.left} plus {self.right}? Reply with the number."'
+    bits = SUMS.replace(asked, f"f\"The bits are {{list(format({_SUM}, 'b'))}}. What number?\"")
+    code = bits.replace(_HINT, f'return f"Weigh the ones of {{{_SUM}:b}} by powers of two."')
+    assert judge(code, hint_withholds_answer).outcome == "pass"
+
+
+def test_the_message_names_a_plain_answer_without_a_gap():
+    finding = judge(sums(f'f"The answer is {{{_SUM}}}."'), hint_withholds_answer)
+    assert "the hint holds the answer as it is" in finding.message
+    assert "  " not in finding.message
 
 
 def test_a_hint_may_name_what_is_shown_and_how_large_the_answer_is():

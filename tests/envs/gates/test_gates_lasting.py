@@ -155,3 +155,56 @@ def test_what_a_step_first_writes_and_what_is_empty_at_first_is_seen_too(line, c
     finding = judge(code, no_side_effects)
     assert finding.outcome == "fail", finding
     assert place in finding.evidence["places"]
+
+
+_ADDED = "        if given =="
+_KNOWN = "self.known = vars(self).get('known', frozenset()) | {(self.left, self.right)}"
+
+
+@pytest.mark.parametrize("most", [1000, 50_000])
+@pytest.mark.parametrize(
+    ("setup", "line", "condition"),
+    [
+        ("SEEN = set()", "SEEN.add((self.left, self.right, self.level))", "len(SEEN) > {}"),
+        ("SEEN = {}", "SEEN[(self.left, self.right)] = 1", "sum(k[0] > 0 for k in SEEN) > {}"),
+        ("SEEN = {}", "SEEN[self.left] = 1", "sum(type(k) is int for k in SEEN) > {}"),
+        ("SEEN = {}", "SEEN[f'{self.left}'] = 1", "sum(k[0].isdigit() for k in SEEN) > {}"),
+        ("", _KNOWN, "len(self.known) > {}"),
+        ("SEEN = set()", "given.isdigit() and SEEN.add((self.left, self.right))", "len(SEEN) > {}"),
+        ("SEEN = set()", f"{_IF[3:-1]} and SEEN.add((self.left, self.right))", "len(SEEN) > {}"),
+    ],
+    ids=["set", "tuples", "numbers", "texts", "frozen", "answered", "won"],
+)
+def test_a_set_of_the_tasks_seen_so_far_is_noticed(setup, line, condition, most):
+    code = bomb(setup, "pass", condition.format(most))
+    code = code.replace(_ADDED, f"        {line}\n{_ADDED}", 1)
+    finding = judge(code, no_side_effects)
+    assert finding.outcome == "fail", finding
+    assert finding.evidence["places"]
+
+
+_MADE = """    def __init__(self, *args, **settings):
+        super().__init__(*args, **settings)
+        MADE[0] += 1
+
+    def reset"""
+
+
+@pytest.mark.parametrize("most", [900, 90_000])
+def test_objects_may_not_be_counted(most):
+    code = bomb("MADE = [0]", "pass", f"MADE[0] > {most}").replace("    def reset", _MADE, 1)
+    finding = judge(code, no_side_effects)
+    assert finding.outcome == "fail", finding
+    assert finding.evidence["places"] == ["MADE"]
+
+
+@pytest.mark.parametrize(
+    ("setup", "count"),
+    [
+        ("LAST = [None, None]", "LAST[:] = [(seed, self.level), seed]"),
+        ("", "self.last = (seed, self.level)"),
+        ("LAST = {}", "LAST.clear(); LAST[(seed, self.level)] = seed"),
+    ],
+)
+def test_what_holds_the_last_task_alone_does_not_grow(setup, count):
+    assert judge(bomb(setup, count, "False"), no_side_effects).outcome == "pass"

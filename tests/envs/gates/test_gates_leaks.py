@@ -6,7 +6,13 @@ import pytest
 
 from envs.gates.subjects import judge
 from envs.gates.zoo import SUMS
-from spade_envs.gates.disguise import _disguises, number_words, spellings, squeezed
+from spade_envs.gates.disguise import (
+    _disguises,
+    in_base,
+    number_words,
+    spellings,
+    squeezed,
+)
 from spade_envs.gates.leaks import _TRANSFORMS, no_leak
 from spade_envs.gates.withheld import cores
 
@@ -92,13 +98,24 @@ def test_spellings():
     [
         ("12,345", "in groups of digits"),
         ("12_345", "in groups of digits"),
-        ("0000012345", "in groups of digits"),
+        ("0000012345", "with leading zeros"),
+        ("00012,345", "in groups of digits"),
+        ("12 34 5", "in groups of digits"),
+        ("1 2 3 4 5", "letter by letter"),
         ("12\u202f345", "in groups of digits"),
         ("11000000111001", "in binary digits"),
+        ("0b11_0000_0011_1001", "in binary digits"),
+        ("0011 0000 0011 1001", "in binary digits"),
+        ("1 1 0 0 0 0 0 0 1 1 1 0 0 1", "in binary digits"),
+        ("50664", "in base 7 digits"),
+        ("9ix", "in base 36 digits"),
         ("0x3039", "in hexadecimal digits"),
         ("30071", "in octal digits"),
         ("1.23450000e+04", "in scientific notation"),
         ("1.2345E4", "in scientific notation"),
+        ("12.345e3", "in scientific notation"),
+        ("1.2345 x 10^4", "in scientific notation"),
+        ("1.2345\u00d710**4", "in scientific notation"),
         ("12 thousand 345", "in thousands"),
         ("12 thousand and 345", "in thousands"),
         ("12345", ""),
@@ -118,8 +135,11 @@ def test_numbers_in_other_figures(text, how):
 
 
 def test_a_task_may_be_to_read_any_disguise():
-    said = _disguises("12345").keys() | _disguises("apple").keys()
-    assert said == _TRANSFORMS.keys()
+    shown = "".join(in_base(12345, base) for base in range(2, 37))
+    said = _disguises("12345", shown).keys() | _disguises("apple", shown).keys()
+    odd = {f"in base {base} digits" for base in range(3, 37) if base not in (8, 10, 16)}
+    assert said - odd == _TRANSFORMS.keys()
+    assert said >= odd
 
 
 def test_cores_leave_out_what_all_answers_share():
@@ -225,3 +245,27 @@ def test_what_a_reply_says_is_no_excuse_for_the_disguise_that_it_uses():
     finding = judge(leaky, no_leak)
     assert finding.outcome == "fail", finding
     assert "letter by letter" in finding.message
+
+
+def _asked(code, shown):
+    prompt = 'f"What is {self.left} plus {self.right}? Reply with the number."'
+    assert prompt in code
+    return code.replace(prompt, f'f"{shown} Reply with the number."')
+
+
+_SUM = "self.left + self.right"
+
+
+@pytest.mark.parametrize(
+    ("shown", "reply", "outcome"),
+    [
+        # Written in the task, so that it may be said again: how it is read is the task.
+        (f"The lamps are {{{_SUM}:b}}; what do they add up to?", f"Lamps: {{{_SUM}:b}}.", "warn"),
+        (f"The mark is {{{_SUM}:x}}; which one is it?", f"Mark: {{{_SUM}:x}}.", "pass"),
+        ("What is {self.left} plus {self.right}?", f"Lamps: {{{_SUM}:b}}.", "fail"),
+        ("What is {self.left} plus {self.right}?", f"Mark: {{{_SUM}:_b}}.", "fail"),
+    ],
+)
+def test_a_reply_may_say_the_task_again_in_the_same_disguise(shown, reply, outcome):
+    code = _asked(SUMS, shown).replace('self.lose("Wrong.")', f'self.go_on(f"{reply}")')
+    assert judge(code, no_leak).outcome == outcome

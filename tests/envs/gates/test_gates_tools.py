@@ -8,7 +8,7 @@ from spade_envs.api.calls import MAX_CALLS
 from spade_envs.gates.tool_results import Pool, sample_calls
 from spade_envs.gates.tool_schemas import tools_described
 from spade_envs.gates.tools import reading_changes_nothing, tools_work
-from spade_envs.gates.values import tasks_open_until_done, values_can_be_found
+from spade_envs.gates.values import _known, tasks_open_until_done, values_can_be_found
 
 STOCK = '''
 import random
@@ -375,3 +375,55 @@ def test_an_error_that_repeats_what_was_said_tells_nothing(form, parameter, draw
 def test_an_error_that_tells_the_number_tells_it():
     says = "{surname}; known are {self.state}"
     assert judge(secret_numbers(says=says), values_can_be_found).outcome == "pass"
+
+
+@pytest.mark.parametrize(
+    ("planted", "told", "value", "held"),
+    [
+        ("PXQ", "stock: PXQ-1398", "PXQ-1398", True),
+        ("PXQ", "stock: 1398-PXQ/7", "1398-PXQ/7", True),
+        ("PXQ", "stock: PXQ1398", "PXQ1398", True),
+        ("48211", "the code is 482113", "482113", True),
+        ("PXQ", "PXQ-1398 was said", "PXQ", True),
+        ("482113", "no parcel 482113 here", "482113", False),
+        ("482113", "no parcel ab-482113.", "482113", True),
+        ("PXQ", "no such item: 'PXQ'.", "PXQ", False),
+        ("no", "no such item", "no", True),
+    ],
+)
+def test_of_what_is_told_only_what_was_said_is_left_out(planted, told, value, held):
+    pool = Pool()
+    pool.plant({"item": planted})
+    pool.read(told)
+    assert pool.holds(value) is held
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "known"),
+    [
+        ("order_id", "468-813-222", False),
+        ("order_id", "77-813-222", False),  # five signs are new
+        ("order_id", "77-shelf-222", True),
+        ("order_id", "24-05-17", True),
+        ("order_id", "17", True),
+        ("order_id", "917", False),
+        ("order_id", "411", True),
+        ("order_id", "413", True),
+        ("order_id", "414", False),
+        ("note", "468-813-222", True),
+        ("grams", "917", True),
+        ("code", "Z5K9", False),
+    ],
+)
+def test_ids_are_not_to_be_guessed_however_short_their_pieces_are(name, value, known):
+    pool = Pool()
+    pool.shown = ["shelf 412 stands at 77"]
+    assert _known(pool, name, value) is known
+
+
+def test_an_id_of_short_pieces_that_no_tool_tells_fails():
+    number = '"{}".format(self.draw_int(100000, 999999))'
+    pieces = '"-".join(str(self.draw_int(100, 999)) for _ in range(3))'
+    finding = judge(secret_numbers().replace(number, pieces), values_can_be_found)
+    assert finding.outcome == "fail", finding
+    assert (finding.evidence["tool"], finding.evidence["parameter"]) == ("set_street", "number")
