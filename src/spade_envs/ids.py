@@ -62,8 +62,10 @@ class EnvId:
         """
         match = _ID.fullmatch(text)
         if match is None:
-            like = repr(str(_meant(text) or EnvId("maze", 0)))
-            raise IdError(f"{text!r} is not an environment id; write it like {like}")
+            like = f"write it like {str(_meant(text) or EnvId('maze', 0))!r}"
+            if text.endswith(".py"):
+                like = "a file gets one when `spade-envs add` registers it"
+            raise IdError(f"{text!r} is not an environment id; {like}")
         version = match["version"]
         try:
             return cls(match["name"], None if version is None else int(version))

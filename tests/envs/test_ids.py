@@ -120,3 +120,8 @@ def test_a_name_that_can_be_none_says_why(text):
     with pytest.raises(IdError) as refused:
         EnvId.parse(text)
     assert "write it like" not in str(refused.value)
+
+
+def test_a_file_is_told_how_to_become_an_environment():
+    with pytest.raises(IdError, match="'maze.py' is not .*`spade-envs add` registers it$"):
+        EnvId.parse("maze.py")

@@ -222,7 +222,10 @@ def _refuse_empty(index: Index, origins: Sequence[Origin], *, weighted: bool) ->
     if index.examples:
         many = sum(total([part.unusable for part in index.parts]).values())
         _log.warning(
-            "%s: %d files or rows skipped; first: %s", origins[0].where, many, index.examples[0]
+            "%s: %d files or rows not read, or not to their end; first: %s",
+            origins[0].where,
+            many,
+            index.examples[0],
         )
 
 

@@ -91,12 +91,7 @@ def scan(
             if kind == "jsonl":
                 yield from _scan_rows(stream, path, source, text_key)
             elif kind == "html":
-                raw = stream.read(WHOLE_BYTES + 1)
-                if len(raw) > WHOLE_BYTES:
-                    why = f"larger than {WHOLE_BYTES >> 20} MiB; split the page"
-                    raise Unreadable(why, "too large")
-                place = Place(path=path, kind="html", source=source, start=0, length=len(raw))
-                yield place, decode_place(place, raw)
+                yield from _scan_page(stream, path, source)
             else:
                 yield from _scan_blocks(stream, path, source)
     except _IO_ERRORS as error:
@@ -218,6 +213,23 @@ def _scan_rows(
                 yield place, decode_place(place, raw)
             except Unreadable as error:
                 yield place, error
+
+
+def _scan_page(
+    stream: io.BufferedReader, path: Path, source: str
+) -> Iterator[tuple[Place, Document | Unreadable]]:
+    raw, torn = _until_torn(stream, WHOLE_BYTES + 1)
+    if len(raw) > WHOLE_BYTES:
+        why = f"larger than {WHOLE_BYTES >> 20} MiB; split the page"
+        raise Unreadable(why, "too large")
+    if torn is not None:
+        if not raw:
+            raise torn
+        raw = raw[: _cut(raw)]
+    place = Place(path=path, kind="html", source=source, start=0, length=len(raw))
+    yield place, decode_place(place, raw)
+    if torn is not None:
+        raise torn
 
 
 def _scan_blocks(

@@ -144,7 +144,7 @@ def test_one_bad_file_does_not_spoil_a_folder(tmp_path, caplog):
     corpus = open_corpus(tmp_path)
     assert only(corpus).text == "good"
     assert corpus.skipped == ("bad.txt is binary, not text",)
-    assert "1 files or rows skipped" in caplog.text
+    assert "1 files or rows not read, or not to their end" in caplog.text
 
 
 def test_links_never_lead_outside_nor_in_circles(tmp_path):
@@ -247,3 +247,30 @@ def test_of_a_torn_text_what_comes_before_the_tear_is_kept(kind, tmp_path):
     assert found == words[: len(found)]
     assert len(found) > len(words) * (0.3 if kind == "torn" else 0.99)
     assert corpus.unusable == {"unreadable": 1}
+
+
+@pytest.mark.parametrize("kind", ["torn", "rubbish behind", "wrong sum"])
+def test_of_a_torn_page_what_comes_before_the_tear_is_kept(kind, tmp_path):
+    lines = [prose(number, 12) for number in range(400)]
+    page = f"<title>One \u00e9</title><p>{'</p> <p>'.join(lines)}</p>"
+    packed = gzip.compress(page.encode(), mtime=0)
+    raw = {
+        "torn": packed[: len(packed) // 2],
+        "rubbish behind": packed + b"garbage",
+        "wrong sum": packed[:-8] + bytes(4) + packed[-4:],
+    }[kind]
+    (tmp_path / "t.html.gz").write_bytes(raw)
+    corpus = open_corpus(tmp_path)
+    found = "\n".join(corpus.passage(number).text for number in range(len(corpus))).split()
+    words = "\n".join(lines).split()
+    assert found == words[: len(found)]
+    assert len(found) > len(words) * (0.3 if kind == "torn" else 0.98)
+    assert corpus.passage(0).title == "One \u00e9"
+    assert corpus.unusable == {"unreadable": 1}
+
+
+def test_a_page_that_is_torn_at_once_is_unreadable(tmp_path):
+    (tmp_path / "t.html.gz").write_bytes(gzip.compress(b"<p>one two</p>", mtime=0)[:10])
+    (tmp_path / "good.txt").write_text("three four")
+    corpus = open_corpus(tmp_path)
+    assert (len(corpus), corpus.unusable) == (1, {"unreadable": 1})

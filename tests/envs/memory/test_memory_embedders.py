@@ -247,8 +247,10 @@ def reply(*vectors, **item):
         (reply(None, None), "other than vectors of numbers"),
         (b'{"data": "abc"}', "no embeddings; is the URL right"),
         (b"[1]", "no embeddings; is the URL right"),
-        (b"{", "JSONDecodeError"),
-        (b"[" * 100_000, "RecursionError"),
+        (b"", "something other than embeddings; is the URL right"),
+        (b"{", "something other than embeddings; is the URL right"),
+        (b"<html>hello</html>", "something other than embeddings; is the URL right"),
+        (b"[" * 100_000, "something other than embeddings; is the URL right"),
     ],
 )
 def test_what_is_no_vector_for_each_text_is_told(body, told):

@@ -24,7 +24,7 @@ _MAX_TOLD_CHARS = 300
 _IN_STREAM = "An error occurred during streaming"
 _ONLY_A_STATUS = re.compile(r"Error code: \d+")
 """So does the SDK speak of an error whose message is not where the protocol has it."""
-_WRONG_URL = "is the URL right? Those of most servers end in /v1"
+WRONG_URL = "is the URL right? Those of most servers end in /v1"
 
 
 class NoReply(Exception):
@@ -89,7 +89,7 @@ def read_answer(answer: Any) -> Completion:
         NoReply: it has no choice, is too long, or is none.
     """
     if isinstance(answer, str) and answer.lstrip().startswith("<"):
-        raise NoReply(f"it answered with a web page; {_WRONG_URL}", again=False)
+        raise NoReply(f"it answered with a web page; {WRONG_URL}", again=False)
     choice = _first(answer)
     if choice is None:
         raise NoReply("it answered without any choice")
@@ -119,7 +119,7 @@ def whole_answer(stream: Any) -> Any | None:
     kind = "" if response is None else response.headers.get("content-type", "")
     if "text/html" in kind:
         response.close()
-        raise NoReply(f"it answered with a web page; {_WRONG_URL}", again=False)
+        raise NoReply(f"it answered with a web page; {WRONG_URL}", again=False)
     if "application/json" not in kind:
         return None
     from openai.types.chat import ChatCompletion
@@ -147,7 +147,7 @@ def names_of(listed: Any) -> list[str]:
     """
     models = "" if isinstance(listed, str) else getattr(listed, "data", None) or []
     if not isinstance(models, list):
-        raise NoReply(f"it lists no models; {_WRONG_URL}", again=False)
+        raise NoReply(f"it lists no models; {WRONG_URL}", again=False)
     names = [getattr(model, "id", None) for model in models]
     if not all(usable_name(name) for name in names[:1]):
         raise NoReply("the first model that it lists has no usable name", again=False)

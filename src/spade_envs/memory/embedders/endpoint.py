@@ -9,7 +9,7 @@ import numpy as np
 
 from spade_envs.design.clients.base import asked_at_once
 from spade_envs.design.clients.connect import broken_replies, connect
-from spade_envs.design.clients.replies import NoReply, reading, told
+from spade_envs.design.clients.replies import WRONG_URL, NoReply, reading, told
 from spade_envs.errors import ClientError, ConfigError, MissingExtra
 from spade_envs.memory.embedders.base import MAX_DIMENSION, Vectors
 
@@ -113,6 +113,8 @@ class EndpointEmbedder:
     def _failed(self, error: BaseException) -> ClientError:
         if isinstance(error.__cause__, NoReply):
             error = error.__cause__
+        if isinstance(error, ValueError | RecursionError):
+            error = NoReply(f"it answered with something other than embeddings; {WRONG_URL}")
         kind = "" if isinstance(error, NoReply) else f"{type(error).__name__}: "
         return ClientError(f"{self._where}: {kind}{told(error)}")
 
@@ -130,7 +132,7 @@ def _rows(answer: Any, count: int, dimension: int) -> Vectors:
     """
     data = getattr(answer, "data", None)
     if not isinstance(data, list):
-        raise NoReply("it answered with no embeddings; is the URL right? Most end in /v1")
+        raise NoReply(f"it answered with no embeddings; {WRONG_URL}")
     if len(data) != count:
         raise NoReply(f"it gave {len(data)} vectors for {count} texts")
     places = [getattr(item, "index", None) for item in data]
