@@ -123,5 +123,5 @@ def test_a_name_that_can_be_none_says_why(text):
 
 
 def test_a_file_is_told_how_to_become_an_environment():
-    with pytest.raises(IdError, match="'maze.py' is not .*`spade-envs add` registers it$"):
-        EnvId.parse("maze.py")
+    with pytest.raises(IdError, match=r"is not .*`spade-envs add` registers it$"):
+        EnvId.parse("mine/maze.py")
