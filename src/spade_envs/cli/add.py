@@ -67,9 +67,15 @@ def add_command(
     from spade_envs.interop.bring import refusal
     from spade_envs.interop.files import of_file
     from spade_envs.reports.entry import Entry
+    from spade_envs.store.read import clean_line
+    from spade_envs.trust.contents import is_plain
 
     if name is not None:
         check_name(name)
+    if title is not None and not (clean_line(title) and is_plain(clean_line(title))):
+        raise click.BadParameter(
+            "is empty or has characters that cannot be seen", param_hint="--title"
+        )
     check_skills(skills, [fillable_store(store)], label=True)
     opened = writable_store(store)
     door = open_door(opened, novelty, jobs=settings["jobs"])

@@ -43,10 +43,10 @@ def lock_command(out: str, store: str | None, remote: str | None, **rest: Any) -
     from spade_envs.cli.output import counted, say
     from spade_envs.errors import ConfigError
     from spade_envs.sharing import Wanted, make_lock, write_lock
-    from spade_envs.sharing.known import address_of, known_remotes
+    from spade_envs.sharing.known import address_of, readable_remotes
     from spade_envs.store.plays import PlayReader
 
-    known = known_remotes()
+    known, _ = readable_remotes()
     if remote is not None and remote not in known:
         remote = address_of(remote)
     opened = existing_store(store)

@@ -36,16 +36,22 @@ def add_command(name: str, url: str) -> None:
 def list_command(as_json: bool) -> None:
     """List the remotes that have names."""
     from spade_envs.cli.output import counted, echo_json, print_table, say
-    from spade_envs.sharing.known import as_shown, known_remotes
+    from spade_envs.sharing.known import as_shown, known_remotes, readable_remotes
     from spade_envs.sharing.remotes import Address
 
-    found = sorted(known_remotes().items())
-    rows = [(name, Address.read(url).kind.value, as_shown(url)) for name, url in found]
+    good, bad = readable_remotes()
+    rows = [
+        (name, Address.read(url).kind.value if name in good else "none", as_shown(url))
+        for name, url in sorted(known_remotes().items())
+    ]
     if as_json:
-        echo_json([dict(zip(("name", "kind", "url"), row, strict=True)) for row in rows])
+        keys = ("name", "kind", "url", "problem")
+        echo_json([dict(zip(keys, (*row, bad.get(row[0], "")), strict=True)) for row in rows])
         return
     print_table("", ("name", "kind", "address"), rows)
     say(counted(len(rows), "remote"))
+    for name, problem in sorted(bad.items()):
+        say(f"{name} cannot be used: {problem}")
 
 
 @remote_command.command("remove")

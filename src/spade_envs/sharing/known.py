@@ -30,6 +30,23 @@ def as_shown(url: str) -> str:
     return shown(url) if holds_secret(url) else url
 
 
+def readable_remotes() -> tuple[dict[str, str], dict[str, str]]:
+    """Return the address of each named remote that can be used, and what is wrong with others.
+
+    Raises:
+        ConfigError: the file cannot be read.
+    """
+    good, bad = {}, {}
+    for name, url in known_remotes().items():
+        try:
+            Address.read(url)
+        except ConfigError as error:
+            bad[name] = f"{error}; remove it with: spade-envs remote remove {name}"
+        else:
+            good[name] = url
+    return good, bad
+
+
 def known_remotes() -> dict[str, str]:
     """Return the address of each named remote.
 

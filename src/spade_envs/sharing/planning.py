@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 
-from spade_envs.errors import ConfigError, IdError
+from spade_envs.errors import ConfigError, IdError, NotFound
 from spade_envs.ids import EnvId
 from spade_envs.sharing.local import Holdings
 from spade_envs.sharing.names import Renaming
@@ -131,9 +131,14 @@ class Planner:
             records = [line.to_record(place) for _, line in sorted(lines.items())]
             return [EnvId.parse(record.id) for record in wanted.choose(records, cells)]
 
-        chosen = choose(self.offered.lines())
-        if wanted.names_only or self.offered.index_holds_for(chosen):
-            return chosen
+        try:
+            chosen = choose(self.offered.lines())
+        except NotFound:
+            if wanted.names_only:
+                raise
+        else:
+            if wanted.names_only or self.offered.index_holds_for(chosen):
+                return chosen
         return choose(self.offered.lines(hearsay=False))
 
     def _offers(self, targets: Mapping[EnvId, EnvId], found: Planned) -> dict[EnvId, Offer]:
@@ -187,10 +192,12 @@ class Planner:
             self._held(replace(plan, target=same[0]), offer, found)
         elif offer.withdrawn:
             found.held.append(offer)  # noted, so that it is not taken when it is offered again
-            note, named = (
-                "was withdrawn there, so it is not taken",
-                self.wanted.names(source, digest),
-            )
+            named = self.wanted.names(source, digest)
+            mine = [each for each in here if self.holdings.records[each].withdrawn is None]
+            if mine and not named:  # told, and followed by whoever agrees
+                found.withdrawn.append(replace(plan, target=mine[0]))
+                return
+            note = "was withdrawn there, so it is not taken"
             note += "; name another version" if named else ""
             kind: Kind = "refused" if named else "withdrawn"
             found.outcomes.append(Outcome(kind, source, "", digest, note))

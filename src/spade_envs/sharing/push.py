@@ -256,6 +256,10 @@ class _Push:
                 return Outcome("withdrawn", text, "", record.digest, "is withdrawn there, too")
             named = self._options.wanted.names(text, record.digest)
             note = "was withdrawn, so it stays here" + ("; name another version" if named else "")
+            others = self._there.get(record.digest, ())
+            used = [str(each) for each in others if self._lines[each].withdrawn is None]
+            if used:
+                note += f"; {used[0]} there has the same content and is in use: tell its owner"
             kind: Kind = "refused" if named else "withdrawn"
             return Outcome(kind, text, "", record.digest, note)
         if same is not None:

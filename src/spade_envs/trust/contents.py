@@ -68,9 +68,15 @@ def _require_canonical(data: bytes, name: str) -> None:
 _VARIANTS = "[\ufe00-\ufe0f\U000e0100-\U000e01ef]"
 _BLANK = re.compile(
     "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180d\u2800\u3164\uffa0]"
-    f"|(?<![^\\x00-\\x7f])(?<![0-9#*]){_VARIANTS}|{_VARIANTS}{{2}}"
+    f"|(?<![^\\x00-\\x7f]){_VARIANTS}(?!\u20e3)|(?<![^\\x00-\\x7f])(?<![0-9#*]){_VARIANTS}"
+    f"|{_VARIANTS}{{2}}"
 )
 """Fillers and blanks that count as printable, and variants of no character that has any."""
+
+
+def is_plain(text: str) -> bool:
+    """Whether a line has no characters that cannot be seen, and no spaces out of place."""
+    return text == clean_line(text) and not _BLANK.search(text)
 
 
 def flaw_of(version: Checked) -> str:
@@ -78,7 +84,7 @@ def flaw_of(version: Checked) -> str:
     manifest = version.manifest
     for key in ("title", "summary", "licence"):
         text = getattr(manifest, key)
-        if text != clean_line(text) or _BLANK.search(text):
+        if not is_plain(text):
             return f"has a {key} with characters that cannot be seen, or spaces out of place"
     if (card := version.files.get(CARD)) is not None:
         try:

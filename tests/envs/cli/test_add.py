@@ -172,3 +172,13 @@ def test_novelty_is_judged_by_the_thresholds_given_and_noted_in_the_manifest(tmp
     noted = store.manifest(store.get(json.loads(out)["id"])).provenance.novelty
     assert noted["thresholds"] == "embedding=0.2,behaviour=0.1"
     assert noted["behaviour"]["distance"] > 0.3
+
+
+@pytest.mark.parametrize("title", ["", " ", "\u3164\u2800", "maze 1\ufe0f"])
+def test_a_title_that_cannot_be_seen_is_refused_before_anything_is_checked(title, tmp_path):
+    (tmp_path / "sums.py").write_text("no environment")
+    words = ["add", str(tmp_path / "sums.py"), "--store", str(tmp_path / "store")]
+    code, _, err = run(*words, "--title", title, cwd=tmp_path)
+    assert code == 2
+    assert "characters that cannot be seen" in err
+    assert not (tmp_path / "store").exists()

@@ -440,3 +440,34 @@ def test_a_cache_that_was_made_in_part_is_made_anew(repository, stores, damage):
         (kept / "config").write_text("[core\n\trepo" if damage == "torn config" else "")
     assert pull(str(repository), carol).of("new")
     assert [each.name for each in kept.parent.iterdir()] == [kept.name]
+
+
+def test_a_lone_branch_is_not_the_usual_one_either(repository, stores):
+    alice, bob, _ = stores
+    add(alice, 1, name="maze")
+    push(f"{repository}#mallory/main", alice)
+    git("symbolic-ref", "HEAD", "refs/heads/none", cwd=repository)
+    with pytest.raises(RemoteError, match="no usual branch; write URL#branch, such as #mallory/"):
+        pull(str(repository), bob)
+    assert pull(f"{repository}#mallory/main", bob).of("new")
+
+
+def test_a_branch_by_its_whole_name_is_that_branch(repository, stores):
+    alice, bob, _ = stores
+    add(alice, 1, name="maze")
+    push(f"{repository}#refs/heads/new", alice)
+    assert git("for-each-ref", "--format=%(refname)", cwd=repository).split() == ["refs/heads/new"]
+    assert pull(f"{repository}#new", bob).of("new")
+    with pytest.raises(RemoteError, match="has no 'refs/tags/v1'"):
+        push(f"{repository}#refs/tags/v1", alice)
+
+
+@pytest.mark.parametrize("what", ["HEAD:index.jsonl", "HEAD^{tree}"])
+def test_a_hash_of_no_commit_is_told(repository, stores, what):
+    alice, bob, _ = stores
+    add(alice, 1, name="maze")
+    push(f"{repository}#main", alice)
+    git("symbolic-ref", "HEAD", "refs/heads/main", cwd=repository)
+    odd = git("rev-parse", what, cwd=repository).strip()
+    with pytest.raises(RemoteError, match=f"{odd} is no commit, but a file or folder"):
+        pull(f"{repository}#{odd}", bob)

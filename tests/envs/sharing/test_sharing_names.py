@@ -26,6 +26,7 @@ from spade_envs.sharing.local import greatest, next_free
 from spade_envs.sharing.names import Renaming, read_ref
 from spade_envs.sharing.remotes import Address, Kind, open_remote
 from spade_envs.sharing.remotes.address import holds_secret, masked, shown
+from spade_envs.store import open_store
 from spade_envs.trust.origin import public_address
 from spade_envs.trust.seen import _place
 
@@ -109,7 +110,8 @@ def test_a_selection_takes_owners_names_versions_and_digests(stores):
         ("HTTPS://host/team", Kind.GIT, "https://host/team", ""),
         ("https://host/team#feature+x", Kind.GIT, "https://host/team", "feature+x"),
         ("https://host/team#\u00fc/1=2", Kind.GIT, "https://host/team", "\u00fc/1=2"),
-        ("https://host/team#refs/heads/x", Kind.GIT, "https://host/team", "refs/heads/x"),
+        ("https://host/team#refs/heads/x", Kind.GIT, "https://host/team", "x"),
+        ("https://host/team#refs/tags/x", Kind.GIT, "https://host/team", "refs/tags/x"),
     ],
 )
 def test_an_address_means_one_kind_of_remote(text, kind, url, revision):
@@ -364,3 +366,28 @@ def test_a_full_disk_leaves_no_half_of_the_names(monkeypatch, tmp_path):
         add_remote("other", str(tmp_path / "other"))
     assert [each.name for each in folder.iterdir()] == ["remotes.json"]
     assert set(known_remotes()) == {"team"}
+
+
+@pytest.mark.parametrize("revision", ["a//b", "/a", "a/", "a/.b", "a.lock", "a/b.", "refs/heads/"])
+def test_a_branch_that_git_cannot_have_is_told_before_git_is_asked(revision):
+    with pytest.raises(ConfigError, match="is no branch, tag or commit; write URL#main"):
+        Address.read(f"https://host/team#{revision}")
+
+
+def test_a_name_for_what_is_no_address_any_more_costs_itself_alone(tmp_path):
+    add_remote("team", str(tmp_path / "team"))
+    path = file_path()
+    names = json.loads(path.read_text())
+    path.write_text(json.dumps({**names, "old": "local:///x", "odd": "https://h/t#refs/pull/1"}))
+    done = CliRunner().invoke(cli, ["remote", "list", "--json"])
+    told = {each["name"]: each for each in json.loads(done.stdout)}
+    assert (done.exit_code, told["team"]["problem"]) == (0, "")
+    assert told["old"]["problem"].endswith("remove it with: spade-envs remote remove old")
+    assert "neither a branch nor a tag" in told["odd"]["problem"]
+    done = CliRunner().invoke(cli, ["remote", "list"])
+    assert (done.exit_code, "old cannot be used:" in done.output) == (0, True)
+    open_store(tmp_path / "s", create=True)
+    words = ["lock", "--store", str(tmp_path / "s"), "--out", str(tmp_path / "l")]
+    done = CliRunner().invoke(cli, words)
+    assert "local" not in done.output
+    assert remove_remote("old") == "local:///x"

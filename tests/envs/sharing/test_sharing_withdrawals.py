@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from envs.store.kit import add
-from spade_envs.errors import Corrupt
+from spade_envs.errors import Corrupt, NotFound
 from spade_envs.sharing import Wanted, pull, push
 from spade_envs.sharing.names import Renaming
 from spade_envs.sharing.pull import PullOptions
@@ -108,3 +108,38 @@ def test_an_own_index_that_lies_ends_a_push(stores, team):
         push(team, alice)
     alice.reindex()
     assert push(team, alice).of("new")
+
+
+def test_a_withdrawal_of_a_copy_that_was_given_is_told_of_one_s_own(stores, team):
+    alice, *_ = stores
+    add(alice, 1, name="maze")
+    push(team, alice, PushOptions(renaming=Renaming(namespace="al")))
+    open_store(Path(team)).withdraw("al.maze", "it leaks")
+    (told,) = pull(team, alice).outcomes
+    assert (told.kind, told.placed) == ("kept", "spade/maze-v0")
+    assert told.command.startswith("spade-envs withdraw spade/maze-v0 ")
+    assert withdrawn(alice) == {"spade/maze-v0": False}
+
+
+def test_a_push_tells_who_uses_what_was_withdrawn(stores, team):
+    alice, bob, _ = stores
+    add(bob, 1, name="bob.prod")
+    push(team, bob)
+    add(alice, 1, name="plain")
+    alice.withdraw("plain", "it leaks")
+    (told,) = push(team, alice).outcomes
+    assert "spade/bob.prod-v0 there has the same content and is in use" in told.note
+
+
+def test_a_digest_is_found_although_the_index_does_not_know_it(stores, team):
+    alice, bob, _ = stores
+    add(alice, 1, name="maze")
+    add(alice, 2, name="chess")
+    push(team, alice)
+    digests = {each.id: each.digest for each in alice.records()}
+    index = Path(team) / "index.jsonl"
+    index.write_text(index.read_text().replace(digests["spade/maze-v0"], f"sha256:{'0' * 64}"))
+    done = pull(team, bob, PullOptions(wanted=Wanted(refs=(digests["spade/maze-v0"],))))
+    assert [each.id for each in done.of("new")] == ["spade/maze-v0"]
+    with pytest.raises(NotFound):
+        pull(team, bob, PullOptions(wanted=Wanted(refs=(f"sha256:{'1' * 64}",))))

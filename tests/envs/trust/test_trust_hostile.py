@@ -285,6 +285,7 @@ CONTENTS = {
     "title of blanks": (set_key("title", to="\u3164\u2800"), "title with characters"),
     "title with a blank": (set_key("title", to="maze \u2800 x"), "title with characters"),
     "title of variants": (set_key("title", to="\u2665\ufe01\ufe01"), "title with characters"),
+    "title with a digit's variant": (set_key("title", to="maze 1\ufe0f"), "title with characters"),
     "title with a variant": (set_key("title", to="maz\ufe0fe"), "title with characters"),
     "title right to left": (set_key("title", to="maze \u202e3pm.exe"), "title with characters"),
     "licence that cannot be seen": (set_key("licence", to="MIT\u200b"), "licence with characters"),

@@ -184,7 +184,13 @@ def _git(text: str) -> Address:
 
 
 def _checked(revision: str) -> str:
-    if revision and (not _REVISION.fullmatch(revision) or ".." in revision or revision == "HEAD"):
+    """Return a revision as git takes it, a branch by its short name."""
+    if not revision:
+        return ""
+    revision = revision.removeprefix("refs/heads/")
+    parts = revision.split("/")
+    odd = any(not part or part.startswith(".") or part.endswith((".", ".lock")) for part in parts)
+    if odd or not _REVISION.fullmatch(revision) or ".." in revision or revision == "HEAD":
         raise ConfigError(f"{revision[:80]!r} is no branch, tag or commit; write URL#main")
     return _not_proposed(revision)
 

@@ -201,6 +201,11 @@ class GitRemote:
             "fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--no-auto-gc",
             NAME, f"+{source}:{self._mine}",
         )  # fmt: skip
+        if self._git.words("cat-file", "-t", f"{self._mine}^{{}}") != ["commit"]:
+            raise RemoteError(
+                f"{self.label}: {source} is no commit, but a file or folder; name a branch, tag "
+                "or commit"
+            )
         (self._tip,) = self._git.words("rev-parse", "--verify", f"{self._mine}^{{commit}}")
         if source == self._wanted and _COMMIT.fullmatch(source):
             self._check_history()
@@ -323,14 +328,20 @@ def _chosen(wanted: str, said: Sequence[str], refs: Mapping[str, str]) -> tuple[
         for ref in (f"refs/heads/{wanted}", f"refs/tags/{wanted}", wanted):
             if ref in refs and ref.startswith(("refs/heads/", "refs/tags/")):
                 return (ref if ref.startswith("refs/heads/") else ""), ref
+        if wanted.startswith("refs/"):
+            raise RemoteError(f"the repository has no {wanted!r}; name a branch by its short name")
         return ("", wanted) if _COMMIT.fullmatch(wanted) else (f"refs/heads/{wanted}", "")
     named = next((match[1] for line in said if (match := _HEAD.fullmatch(line))), "")
     if named in refs:
         return named, named
-    heads = [ref for ref in refs if ref.startswith("refs/heads/")]
+    heads = sorted(ref for ref in refs if ref.startswith("refs/heads/"))
     if not heads:
         return "", ""
-    for ref in (*_USUAL, *heads):
-        if ref in refs and (ref in _USUAL or len(heads) == 1):
+    for ref in _USUAL:
+        if ref in refs:
             return ref, ref
-    raise RemoteError("the repository has no usual branch; write URL#branch")
+    # Not even a lone one is taken: who may push a branch of their own could make it.
+    raise RemoteError(
+        "the repository has no usual branch; write URL#branch, such as "
+        f"#{heads[0].removeprefix('refs/heads/')}"
+    )
