@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Iterator, Mapping
 
@@ -183,7 +184,7 @@ def _known(pool: Pool, name: str, value: str) -> bool:
         return True
     is_id = _ID.search(name) is not None
     if re.fullmatch(r"-?\d+(\.\d+)?", value):
-        return not is_id or "." in value or _computable(pool, value)
+        return not is_id or "." in value or _computable(pool, name, value)
     pieces = _PIECE.findall(value)
     unseen = sum(len(piece) for piece in pieces if not pool.holds(piece))
     if is_id and unseen >= MIN_CODE_DIGITS and not _DATE.fullmatch(value):
@@ -194,10 +195,29 @@ def _known(pool: Pool, name: str, value: str) -> bool:
 _DATE = re.compile(r"\d{1,4}(?:[-/.:T ]\d{1,2}){1,5}")
 
 
-def _computable(pool: Pool, digits: str) -> bool:
-    """Whether a number may be a small count, or the next or last one of those shown."""
-    near = (str(int(digits) + by) for by in (-1, 1))
-    return len(digits) < MIN_WORD_CHARS or any(pool.holds_word(number) for number in near)
+_AMOUNT = re.compile(r"(?:^|_)(?:number|no|key)$", re.IGNORECASE)
+"""Names of ids that amounts have as well."""
+MAX_SHOWN_NUMBERS = 60
+
+
+def _computable(pool: Pool, name: str, digits: str) -> bool:
+    """Whether a number may be a small count or amount, next to a shown one, or made of such.
+
+    Made of: sums of shown numbers in a row, differences and products of two.
+    """
+    number = int(digits)
+    if len(digits.lstrip("-")) < (MIN_CODE_DIGITS if _AMOUNT.search(name) else MIN_WORD_CHARS):
+        return True
+    if any(pool.holds_word(str(number + by)) for by in (-1, 1)):
+        return True
+    if not _AMOUNT.search(name):
+        return False
+    found = re.findall(r"(?<![\w.])\d{1,9}(?!\w)", " ".join(pool.shown))[-MAX_SHOWN_NUMBERS:]
+    shown = [int(each) for each in found]
+    if any(abs(a - b) == abs(number) or a * b == number for a in shown for b in shown):
+        return True
+    sums = (itertools.accumulate(shown[start:]) for start in range(len(shown)))
+    return any(number in made for made in sums)
 
 
 def _shown(pool: Pool, piece: str) -> bool:

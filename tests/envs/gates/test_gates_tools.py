@@ -412,6 +412,11 @@ def test_of_what_is_told_only_what_was_said_is_left_out(planted, told, value, he
         ("order_id", "414", False),
         ("note", "468-813-222", True),
         ("grams", "917", True),
+        ("room_number", "917", True),  # three digits may count something
+        ("room_number", "9170", False),
+        ("room_number", "335", True),
+        ("room_number", "31724", True),  # 412 * 77
+        ("order_id", "31724", False),
         ("code", "Z5K9", False),
     ],
 )
@@ -427,3 +432,60 @@ def test_an_id_of_short_pieces_that_no_tool_tells_fails():
     finding = judge(secret_numbers().replace(number, pieces), values_can_be_found)
     assert finding.outcome == "fail", finding
     assert (finding.evidence["tool"], finding.evidence["parameter"]) == ("set_street", "number")
+
+
+TINS = '''
+from spade_envs.api import Task, ToolEnv, ToolError, call, finish, tool
+
+
+class Tins(ToolEnv):
+    """Add up what some shelves hold and note the number."""
+
+    levels = 2
+    max_turns = 8
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed, options=options)
+        top = 400 * 9**self.level
+        self.state = {"shelves": [self.draw_int(top // 4, top) for _ in range(3)], "given": None}
+        total = sum(self.state["shelves"])
+        said = "Note how many tins stand on the shelves 0, 1 and 2 together."
+        self.tasks = [Task(said, done=lambda s: s["given"] == total)]
+        return self.begin("You keep the store of a shop.")
+
+    @tool
+    def look(self, shelf: int) -> str:
+        """Tell how many tins a shelf has.
+
+        Args:
+            shelf: 0, 1 or 2.
+        """
+        if shelf not in (0, 1, 2):
+            raise ToolError("there is no such shelf; there are 0, 1 and 2")
+        return f"{self.state['shelves'][shelf]} tins"
+
+    @tool
+    def note(self, number: int) -> str:
+        """Note a number of tins; another note takes the place of the first.
+
+        Args:
+            number: how many there are.
+        """
+        self.state["given"] = number
+        return "noted"
+
+    def hint(self):
+        return "Look at each shelf and add what they hold."
+
+    def solution(self):
+        looks = [call("look", shelf=shelf) for shelf in range(3)]
+        return [*looks, call("note", number=sum(self.state["shelves"])), finish()]
+'''
+
+
+def test_a_number_that_is_the_sum_of_what_tools_tell_can_be_found():
+    assert judge(TINS, values_can_be_found).outcome == "pass"
+    assert judge(TINS.replace("number", "total"), values_can_be_found).outcome == "pass"
+    secret = TINS.replace('sum(self.state["shelves"])', 'self.state["secret"]')
+    secret = secret.replace('"given": None', '"given": None, "secret": self.draw_int(5000, 99999)')
+    assert judge(secret, values_can_be_found).outcome == "fail"
