@@ -198,6 +198,7 @@ _DATE = re.compile(r"\d{1,4}(?:[-/.:T ]\d{1,2}){1,5}")
 _AMOUNT = re.compile(r"(?:^|_)(?:number|no|key)$", re.IGNORECASE)
 """Names of ids that amounts have as well."""
 MAX_SHOWN_NUMBERS = 60
+MAX_COMPUTED_DIGITS = 18
 
 
 def _computable(pool: Pool, name: str, digits: str) -> bool:
@@ -205,9 +206,12 @@ def _computable(pool: Pool, name: str, digits: str) -> bool:
 
     Made of: sums of shown numbers in a row, differences and products of two.
     """
-    number = int(digits)
-    if len(digits.lstrip("-")) < (MIN_CODE_DIGITS if _AMOUNT.search(name) else MIN_WORD_CHARS):
+    length = len(digits.lstrip("-"))
+    if length < (MIN_CODE_DIGITS if _AMOUNT.search(name) else MIN_WORD_CHARS):
         return True
+    if length > MAX_COMPUTED_DIGITS:
+        return False
+    number = int(digits)
     if any(pool.holds_word(str(number + by)) for by in (-1, 1)):
         return True
     if not _AMOUNT.search(name):

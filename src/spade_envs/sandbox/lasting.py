@@ -159,7 +159,7 @@ def _advance(place: Place, changed: set[str], by: int) -> bool:
     elif base in (list, deque):
         _lengthen(base, value, name, changed, by)
     elif base is set:
-        set.update(value, _likes(value, _more(by)))
+        set.update(value, _likes(set.__iter__(value), _more(by)))
     elif base is bytearray and f"{name}\0length" in changed:
         bytearray.extend(value, bytearray(_more(by)))
     elif base is array.array:
@@ -186,7 +186,7 @@ def _grow(value: dict[Any, Any], name: str, changed: set[str], by: int) -> None:
                 dict.__setitem__(value, key, after)
     if items and f"{name}\0length" in changed:
         filler = items[0][1]
-        for key in _likes(dict(items), _more(by)):
+        for key in _likes((key for key, _ in items), _more(by)):
             dict.__setitem__(value, key, filler)
 
 

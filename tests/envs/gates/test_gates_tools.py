@@ -417,6 +417,8 @@ def test_of_what_is_told_only_what_was_said_is_left_out(planted, told, value, he
         ("room_number", "335", True),
         ("room_number", "31724", True),  # 412 * 77
         ("order_id", "31724", False),
+        ("order_id", "9" * 5000, False),
+        ("room_number", "9" * 5000, False),
         ("code", "Z5K9", False),
     ],
 )

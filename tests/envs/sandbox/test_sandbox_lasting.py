@@ -164,3 +164,43 @@ def test_hostile_structures_end_in_time_and_are_told(load):
     assert not isinstance(answer, Fault), answer
     assert "\0more" in answer
     assert "C" in answer
+
+
+GROWING = """
+from spade_envs.api import TextEnv
+
+LOG = []
+
+class Key:
+    def __hash__(self):
+        LOG.append("hash")
+        return 1
+
+class Set(set):
+    def __iter__(self):
+        LOG.append("iter")
+        return iter(["x"])
+
+SEEN = {(3, "a"): 1, Key(): 2}
+SET = Set([4])
+LOG.clear()
+
+class A(TextEnv):
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed, options=options)
+        keys = [key for key in SEEN if type(key) is tuple]
+        return repr((keys, sorted(set.__iter__(SET)), LOG)), {}
+    def step(self, action):
+        return "x", 0.0, False, False, {}
+"""
+
+
+def test_containers_grow_by_keys_of_their_kind_without_a_call_of_the_code(load):
+    worker = load(GROWING)
+    number = worker.create(0)
+    worker.reset([(number, 1, None)])
+    asked = {"places": ["SEEN", "SEEN\0length", "SET"], "by": 2}
+    assert worker.probe(number, "advance", asked) == ["SEEN", "SET"]
+    (after,) = worker.reset([(number, 1, None)])
+    keys = "[(3, 'a'), (3, 'a\\x001'), (3, 'a\\x002')]"
+    assert after.observation == f"({keys}, [4, 1000000012, 1000000013], [])"
